@@ -1,18 +1,27 @@
 // The decision code and the code that talks to nodes, in one translation unit. run.py compiles it with a
-// mutant built in, and the linker uses it instead of the objects in the libraries. The two files of the
-// simulation are here because code of the headers is compiled into them.
+// mutant built in, and the linker uses it instead of the objects in the libraries. The three files of
+// the simulation are here because code of the headers is compiled into them.
+#include "async_lock.cpp"
 #include "flow/acquire.cpp"
 #include "flow/attempt.cpp"
 #include "flow/lease.cpp"
 #include "flow/place_in_queue.cpp"
 #include "flow/retries.cpp"
 #include "lock.cpp"
+#include "loop/front.cpp"
+#include "loop/listeners.cpp"
+#include "loop/lock_jobs.cpp"
+#include "loop/loop_group.cpp"
+#include "loop/loop_waiter.cpp"
+#include "loop/renewals.cpp"
 #include "redis/connection.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
 #include "redis/node_own.cpp"
+#include "redis/node_shared.cpp"
 #include "redis/round_driver.cpp"
 #include "semaphore.cpp"
 
 #include "../sim/client.cpp"
+#include "../sim/sim_loop.cpp"
 #include "../sim/sim_nodes.cpp"

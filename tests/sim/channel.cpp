@@ -38,6 +38,13 @@ std::optional<int> Channel::connect_result() {
 
 std::ptrdiff_t Channel::send(std::string_view bytes) {
     if (broken_) return -EPIPE;
+    if (timeline_.now() < full_until_) return -EAGAIN;
+    if (const auto accepted = network_.accepts(bytes.size()); accepted < bytes.size()) {
+        bytes = bytes.substr(0, accepted);
+        full_until_ = timeline_.now() + network_.rng().about(network_.conditions().mean);
+        timeline_.at(full_until_, [self = shared_from_this()] { self->notify(); });
+        if (bytes.empty()) return -EAGAIN;
+    }
     reader_.take(bytes, [this](Words words) {
         sent_(*this, words);
         note_sent(words);
@@ -149,7 +156,7 @@ void Channel::cut() {
     timeline_.after(network_.lateness(), [self = shared_from_this()] {});
     ++epoch_;
     to_node_.resize(std::min(to_node_.size(), network_.rng().below(to_node_.size() + 1)));
-    auto at = last_to_node_;
+    auto at = network_.conditions().longest_late > 0ns ? last_to_node_ : timeline_.now();
     for (std::size_t i = 0; i < to_node_.size(); ++i) {
         at += 1ns + network_.lateness();
         timeline_.at(at, [self = shared_from_this()] { self->arrive_late(); });

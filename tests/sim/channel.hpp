@@ -45,6 +45,7 @@ public:
     /// Returns true if something has happened that the process has not seen yet.
     bool has_news() const noexcept { return news_; }
     bool has_input() const noexcept { return !input_.empty() || broken_; }
+    bool can_write() const noexcept { return broken_ || (connected_ && timeline_.now() >= full_until_); }
     std::optional<int> connect_result();
     std::ptrdiff_t send(std::string_view bytes);
     std::ptrdiff_t receive(std::span<char> bytes);
@@ -52,6 +53,7 @@ public:
     void abandon() {
         pending_sets_.clear();
         cut();
+        broken_ = news_ = true;
     }
 
     // ---- For the checker.
@@ -99,6 +101,7 @@ private:
     support::CommandReader reader_{std::numeric_limits<std::size_t>::max()};
     std::deque<Words> to_node_{};           // in transit to the node
     std::deque<std::string> to_process_{};  // in transit to the process
+    Instant full_until_{};  // until then the socket accepts no bytes
     Instant last_to_node_{};
     Instant last_to_process_{};
     int epoch_ = 0;  // messages of an earlier epoch do not arrive as scheduled

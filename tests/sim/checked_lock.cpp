@@ -12,7 +12,7 @@ CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, Loc
       checker_(client.checker()),
       max_hold_(options.max_hold),
       options_(observed(std::move(options))),
-      lock_(client.nodes(), std::move(resources), options_, client.clock(), client.entropy()) {
+      lock_(client, std::move(resources), options_) {
     checker_.add(*this);
 }
 
@@ -122,6 +122,7 @@ Result CheckedLock::extend(milliseconds ttl) {
     extending_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + ": " + result.message(); });
+    if (was_destroyed(result, owner)) return result;
     const Process::NoFaults no_faults{client_.process()};
     const auto after = valid_until();
     expect_lost_for_good(result, after);
@@ -146,14 +147,24 @@ Result CheckedLock::extend(milliseconds ttl) {
     return result;
 }
 
+/// Returns true if an event loop has destroyed the lock during the extension, and so released it.
+bool CheckedLock::was_destroyed(const Result& extension, const std::string& owner) {
+    if (extension.error() != Errc::cancelled) return false;
+    held_ = false;
+    ended(owner);
+    return true;
+}
+
 /// The watchdog may have extended the lock during the call, or reported its loss.
 Result CheckedLock::extend_watched(milliseconds ttl) {
     const auto before = valid_until();
+    const std::string owner{lock_.owner()};
     longest_ttl_ = std::max(longest_ttl_, ttl);
     extended_by_hand_ = true;
     auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + " by hand: " + result.message(); });
+    if (was_destroyed(result, owner)) return result;
     const auto after = valid_until();
     expect_lost_for_good(result, after);
     if (result && !was_notified() && after > Clock::time_point{})
@@ -203,8 +214,11 @@ void CheckedLock::give_back(Verb verb) {
 void CheckedLock::ended(std::string owner) {
     if (watched()) {
         over_ = owner;
-        client_.network().released(owner);
+        // In an event loop, an extension may be under way. It does no harm, because it changes only the key
+        // of its owner.
+        if (!client_.loop()) client_.network().released(owner);
     }
+    checker_.expect_gone_at_the_end(client_.process(), owner, resources());
     if (const auto span = client_.settling_time(); span > 0ns)
         checker_.expect_gone_in(span + options_.min_hold, owner, resources(),
                                 client_.network().unreached(owner));
@@ -224,7 +238,7 @@ bool CheckedLock::check_valid() {
     const Process::NoFaults no_faults{client_.process()};
     if (releasing_ && client_.network().releasing(lock_.owner()) && lock_.valid())
         checker_.violated(Rule::over_with_release, client_.name() + " is valid");
-    if (!held_) return false;
+    if (!held_ || lock_.owner().empty()) return false;
     if (acquiring_ && lock_.owner() != owner_) return false;  // of the next acquisition, still under way
     (void)MutexBypass::found_mutex_held();
     const bool valid = lock_.valid();

@@ -1,8 +1,9 @@
-// A real redlock::Lock in a simulated process. The checker sees each call and its result.
+// A real redlock::Lock or AsyncLock in a simulated process. The checker sees each call and its result.
 #pragma once
 
 #include "checker.hpp"
 #include "client.hpp"
+#include "sim_loop.hpp"
 
 #include <redlock/lock.hpp>
 
@@ -37,10 +38,7 @@ public:
     bool valid() const { return lock_.valid(); }
     nanoseconds remaining() const { return lock_.remaining(); }
     std::uint64_t fencing_token() const { return lock_.fencing_token(); }
-    const Lock& lock() const noexcept { return lock_; }
-    /// Returns the real lock, for code that extends and releases by itself. The checker does not see the
-    /// results.
-    Lock& lock() noexcept { return lock_; }
+    const OfClient<Lock, AsyncLock>& lock() const noexcept { return lock_; }
 
     // ---- For the checker.
     /// Returns whether valid() is true now, after comparing that with the state before.
@@ -63,6 +61,7 @@ private:
     nanoseconds longest_release() const;
     void acquired(const Result& result);
     Result extend_watched(milliseconds ttl);
+    bool was_destroyed(const Result& extension, const std::string& owner);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     template <class Verb>
     void give_back(Verb verb);
@@ -98,7 +97,7 @@ private:
     std::string notified_{};  // the owner of the last acquisition that was reported lost
     std::string over_{};      // the owner of the last released acquisition
 
-    Lock lock_;  // destroyed first, because a loss may be reported until then
+    OfClient<Lock, AsyncLock> lock_;  // destroyed first, because a loss may be reported until then
 };
 
 }  // namespace redlock::sim

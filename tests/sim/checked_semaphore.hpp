@@ -4,7 +4,9 @@
 
 #include "checker.hpp"
 #include "client.hpp"
+#include "sim_loop.hpp"
 
+#include <redlock/async_semaphore.hpp>
 #include <redlock/semaphore.hpp>
 
 #include <string>
@@ -17,14 +19,14 @@ public:
     CheckedSemaphore(Client& client, std::string name, std::size_t limit, LockOptions options)
         : client_(client),
           name_(std::move(name)),
-          semaphore_(client.nodes(), name_, limit, std::move(options), client.clock(), client.entropy()) {
+          semaphore_(client, name_, limit, std::move(options)) {
         client_.checker().add(*this, limit);
     }
     ~CheckedSemaphore() { client_.checker().remove(*this); }
     CheckedSemaphore(const CheckedSemaphore&) = delete;
     CheckedSemaphore& operator=(const CheckedSemaphore&) = delete;
 
-    Semaphore* operator->() noexcept { return &semaphore_; }
+    OfClient<Semaphore, AsyncSemaphore>* operator->() noexcept { return &semaphore_; }
 
     // ---- For the checker.
     const std::string& name() const override { return name_; }
@@ -36,7 +38,7 @@ public:
 private:
     Client& client_;
     std::string name_;
-    Semaphore semaphore_;
+    OfClient<Semaphore, AsyncSemaphore> semaphore_;
 };
 
 }  // namespace redlock::sim

@@ -1,6 +1,7 @@
 #include "checker.hpp"
 
 #include "checked_lock.hpp"
+#include "process.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 21> names{
+    constexpr std::array<std::string_view, 22> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -31,6 +32,7 @@ std::string_view name_of(Rule rule) noexcept {
         "a resource that was not kept",
         "a leader's stop told after the end",
         "two leaders",
+        "a completion at a wrong time",
     };
     return names[static_cast<std::size_t>(rule)];
 }
@@ -162,12 +164,21 @@ void Checker::work_ends(const Process& process) {
 void Checker::expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
                              NodeSet unreached) {
     timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources), unreached] {
-        for (std::size_t node = 0; node < nodes_.size(); ++node)
-            for (const auto& resource : resources)
-                if (!unreached[node] && nodes_[node]->knows(owner, resource))
-                    violated(Rule::nothing_is_left,
-                             "of " + log_.nickname(owner) + " on " + nodes_[node]->name());
+        check_gone(owner, resources, unreached);
     });
+}
+
+void Checker::check_gone(const std::string& owner, const std::vector<std::string>& resources,
+                         NodeSet unreached) {
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        for (const auto& resource : resources)
+            if (!unreached[node] && nodes_[node]->knows(owner, resource))
+                violated(Rule::nothing_is_left, "of " + log_.nickname(owner) + " on " + nodes_[node]->name());
+}
+
+void Checker::check_over() {
+    for (const auto& [process, owner, resources] : over_)
+        if (process->alive()) check_gone(owner, resources, {});
 }
 
 void Checker::check_deadlocks() {

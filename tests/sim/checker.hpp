@@ -44,6 +44,7 @@ enum class Rule : std::uint8_t {
     kept_at_least,        ///< no lock is acquired while the minimum hold time of the last one remains
     stop_in_time,         ///< stop is requested from a leader's work by the margin before its term ends
     one_leader,           ///< a leader's work that ends within the margin ends before another's begins
+    one_completion,       ///< the completion of an operation is called once, and not while it begins
 };
 std::string_view name_of(Rule rule) noexcept;
 
@@ -95,6 +96,10 @@ public:
     /// `unreached` are exempt.
     void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
                         NodeSet unreached);
+    /// Expects the same at the end, of a process that has not crashed.
+    void expect_gone_at_the_end(const Process& process, std::string owner, std::vector<std::string> resources) {
+        over_.push_back({&process, std::move(owner), std::move(resources)});
+    }
     void expect(bool condition, Rule rule, const std::string& text) {
         if (!condition) violated(rule, text);
     }
@@ -123,6 +128,7 @@ public:
     // ---- Called by the world.
     /// Checks the state after every step.
     void check();
+    void check_over();
     /// Call this when nothing will happen any more and all keys must have expired.
     void check_deadlocks();
 
@@ -136,6 +142,7 @@ private:
     static bool overlap(const Hold& one, const Hold& other);
     void compare(const Hold& earlier, const Hold& later);
     void check_semaphores();
+    void check_gone(const std::string& owner, const std::vector<std::string>& resources, NodeSet unreached);
     void compare_rest(const Hold& earlier, const Hold& later);
 
     /// A lock whose acquire() is under way.
@@ -148,6 +155,12 @@ private:
     struct Work {
         const Process* process;
         Instant due = Instant::max();  // when stop was requested, or had to be
+    };
+    /// An attempt that was given up or released.
+    struct Over {
+        const Process* process;
+        std::string owner;
+        std::vector<std::string> resources;
     };
     bool waits_since_before(Instant when, const std::vector<std::string>& resources) const;
 
@@ -163,6 +176,7 @@ private:
     QueueBounds queue_bounds_{};
     std::vector<Waiting> waiting_{};
     std::vector<Work> works_{};
+    std::vector<Over> over_{};
     std::vector<Violation> violations_{};
 };
 

@@ -1,5 +1,7 @@
 #include "client.hpp"
 
+#include "sim_loop.hpp"
+
 #include <utility>
 
 namespace redlock::sim {
@@ -13,7 +15,16 @@ Client::Client(Environment environment, Rng rng, std::string name, DriftingClock
     process_.on_crash([this] { network_->abandon(); });
 }
 
+Client::~Client() {
+    process_.end();
+}
+
+void Client::use_loop(Rng rng, double disturbs) {
+    loop_ = std::make_unique<SimLoop>(*this, network_->network(), rng, disturbs);
+}
+
 detail::Renewer* Client::watchdog() {
+    if (loop_) return loop_watchdog();
     if (!watchdog_) watchdog_ = std::make_unique<SimWatchdog>(process_, clock());
     return watchdog_.get();
 }

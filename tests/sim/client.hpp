@@ -24,11 +24,13 @@ struct Environment {
     const std::vector<std::unique_ptr<SimNode>>& nodes;
 };
 
+class SimLoop;
+
 class Client {
 public:
     Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options);
     /// Ends the fibers first, because they use all other members.
-    ~Client() { process_.end(); }
+    ~Client();
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
@@ -41,6 +43,11 @@ public:
     Nodes& nodes() noexcept { return *network_; }
     Clock& clock() noexcept { return *network_->required_clock(); }
     Entropy& entropy() noexcept { return entropy_; }
+
+    /// Makes the locks of this client use an event loop, which sometimes disturbs their operations.
+    void use_loop(Rng rng, double disturbs);
+    /// Returns null if the client does not use an event loop.
+    SimLoop* loop() noexcept { return loop_.get(); }
 
     /// Returns the watchdog for LockOptions. Its fiber begins at the first call.
     detail::Renewer* watchdog();
@@ -75,6 +82,7 @@ private:
     std::unique_ptr<SimNodes> network_;
     SimEntropy entropy_;
     std::unique_ptr<SimWatchdog> watchdog_{};
+    std::unique_ptr<SimLoop> loop_;
     nanoseconds settling_time_{};
 };
 

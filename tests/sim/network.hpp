@@ -16,6 +16,7 @@ struct NetworkConditions {
     nanoseconds slow{};
     double breaks = 0;           ///< the probability that a message breaks its connection
     nanoseconds longest_late{};  ///< the most by which a broken connection delays a message further
+    double parts = 0;            ///< the probability that a socket accepts only a part of the bytes
 
     /// The longest delay of one message, unless its connection breaks.
     nanoseconds longest() const noexcept { return 3 * mean + slow; }
@@ -47,6 +48,10 @@ public:
         return std::max(timeline_.now(), link.cut_until) + delay;
     }
     bool breaks() { return rng_.chance(conditions_.breaks); }
+    /// Returns how many of these bytes a socket accepts at once.
+    std::size_t accepts(std::size_t bytes) {
+        return rng_.chance(conditions_.parts) ? rng_.below(bytes + 1) : bytes;
+    }
     nanoseconds lateness() { return rng_.about(conditions_.longest_late / 3); }
     Rng& rng() noexcept { return rng_; }
 

@@ -38,6 +38,8 @@ struct Plan {
     // The clients.
     int clients = 3;
     int threads = 1;  ///< the threads of each client; each has locks of its own
+    bool loops = false;   ///< the locks of each client are in an event loop, where they share connections
+    double disturbs = 0;  ///< the probability that a turn of a loop cancels an operation or destroys its lock
     int resources = 1;
     int turns = 5;  ///< how many acquisitions each thread attempts
     milliseconds least_ttl{200};
@@ -50,7 +52,9 @@ struct Plan {
     bool leading = false;   ///< the clients elect a leader, and do nothing else
     int attempts = 3;
     milliseconds retry_delay{50};
+    double rests = 0.5;        ///< the average pause between two turns, as a share of the ttl
     double works = 1;          ///< the longest hold, as a share of the ttl
+    double lapses = 0.2;       ///< the probability that a holder sleeps until its lock has lapsed
     double extends = 0.5;      ///< the probability that a holder extends instead of releasing
     double last_moment = 0.2;  ///< the probability that it extends when the validity is nearly over
     double watched = 0;        ///< the share of locks that a watchdog extends
@@ -63,6 +67,7 @@ struct Plan {
 
     // The faults.
     bool calm = false;  ///< no connection and no node ever fails
+    bool heals = false;  ///< when all clients have ended, nothing fails any more, and nothing may be left
     std::vector<Fault> faults{};
     nanoseconds fault_interval = 200ms;  ///< the average time between two faults
     nanoseconds longest_fault = 500ms;

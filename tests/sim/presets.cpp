@@ -326,6 +326,63 @@ void leading(Plan& plan) {
     plan.longest_fault = 1s;
 }
 
+// ---- Worlds of event loops, in which many operations share a connection.
+
+void loops(Plan& plan) {
+    plan.loops = true;
+    plan.disturbs = 0.01;
+    plan.threads *= 6;
+    plan.resources *= 2;
+    plan.world.conditions.parts = plan.calm ? 0 : 0.05;
+    plan.hazards.crash /= 6;
+    plan.hazards.pause /= 6;
+    plan.hazards.stall /= 6;
+}
+
+void calm_loops(Plan& plan) {
+    calm(plan);
+    loops(plan);
+}
+
+/// Connections break, in the middle of a write, too. Keys live so long that one that is left is found.
+void breaking_loops(Plan& plan) {
+    contended(plan);
+    loops(plan);
+    plan.heals = true;
+    plan.disturbs = 0.03;
+    plan.world.conditions = {.mean = 1ms, .breaks = 0.01, .parts = 0.1};
+    plan.least_ttl = plan.longest_ttl = 10min;
+    plan.resources = 4;
+    plan.rests = plan.works = 0.0002;
+    plan.lapses = 0;
+    plan.extends = 0.3;
+    plan.last_moment = 0;
+}
+
+/// Nodes freeze, crash and forget scripts, so that connections drain and are replaced while others use them.
+void hanging_loops(Plan& plan) {
+    contended(plan);
+    loops(plan);
+    plan.world.node_timeout = 20ms;
+    plan.world.conditions = {.mean = 1ms, .slow_share = 0.1, .slow = 60ms, .breaks = 0.005, .parts = 0.1};
+    plan.faults = {Fault::freeze, Fault::cut, Fault::forget_scripts, Fault::crash_and_keep};
+    plan.fault_interval = 50ms;
+    plan.longest_fault = 200ms;
+    plan.watched = 0.3;
+    plan.fair = 0.3;
+    plan.rests = 0.1;
+    plan.turns = 10;
+}
+
+/// Locks of event loops that queue.
+void queueing_loops(Plan& plan) {
+    queueing(plan);
+    loops(plan);
+    plan.disturbs = 0;
+    plan.clients = 3;
+    plan.turns = 5;
+}
+
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -383,6 +440,11 @@ std::span<const Preset> presets() {
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
         {"leading", "clients that elect a leader, among faults", leading},
+        {"loops", "any world of event loops, whose operations share connections", loops},
+        {"loops-breaking", "event loops whose connections break, and keys that live long", breaking_loops},
+        {"loops-hanging", "event loops and nodes that hang, crash and forget", hanging_loops},
+        {"loops-queueing", "event loops with locks that queue, where nothing fails", queueing_loops},
+        {"loops-calm", "event loops where no connection and no node fails", calm_loops},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

@@ -11,14 +11,24 @@ namespace {
 
 class SimSocket final : public Socket {
 public:
-    SimSocket(Process& process, milliseconds longest_wait, std::shared_ptr<Channel> channel)
-        : process_(process), longest_wait_(longest_wait), channel_(std::move(channel)) {}
+    SimSocket(Process& process, milliseconds longest_wait, std::shared_ptr<Channel> channel,
+              ProcessNetwork::Descriptors& descriptors)
+        : process_(process),
+          longest_wait_(longest_wait),
+          channel_(std::move(channel)),
+          descriptors_(descriptors) {
+        const auto unused = std::ranges::find(descriptors_, nullptr);
+        fd_ = static_cast<int>(unused - descriptors_.begin());
+        if (unused == descriptors_.end()) descriptors_.push_back(nullptr);
+        descriptors_[static_cast<std::size_t>(fd_)] = channel_.get();
+    }
     ~SimSocket() override {
         channel_->listen(nullptr);
         channel_->abandon();
+        descriptors_[static_cast<std::size_t>(fd_)] = nullptr;
     }
 
-    int fd() const noexcept override { return -1; }
+    int fd() const noexcept override { return fd_; }
     std::optional<int> connect_result() noexcept override { return channel_->connect_result(); }
     std::ptrdiff_t send(std::string_view bytes) override { return channel_->send(bytes); }
 
@@ -29,8 +39,6 @@ public:
 
     bool has_input() const noexcept override { return channel_->has_input(); }
     void drop_unsent() noexcept override {}
-
-    Channel& channel() const noexcept { return *channel_; }
 
 private:
     void await_input() const {
@@ -43,6 +51,8 @@ private:
     Process& process_;
     const milliseconds longest_wait_;
     std::shared_ptr<Channel> channel_;
+    ProcessNetwork::Descriptors& descriptors_;
+    int fd_;  // the lowest unused number, as in an operating system
 };
 
 /// A fiber of the process. It begins when the task is started for the first time.
@@ -83,10 +93,6 @@ private:
     const std::shared_ptr<State> state_;
 };
 
-Channel& channel_of(const PollEntry& entry) {
-    return static_cast<const SimSocket&>(*entry.socket).channel();
-}
-
 }  // namespace
 
 ProcessNetwork::ProcessNetwork(Process& process, sim::Network& network,
@@ -112,13 +118,13 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
     channel->open();
     std::erase_if(channels_, [](const auto& it) { return it.expired(); });
     channels_.push_back(channel);
-    return std::make_unique<SimSocket>(process_, longest_wait, std::move(channel));
+    return std::make_unique<SimSocket>(process_, longest_wait, std::move(channel), descriptors_);
 }
 
 void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
                           const std::stop_token& stop) {
     process_.check_alive();
-    const auto has_news = [](const PollEntry& entry) { return channel_of(entry).has_news(); };
+    const auto has_news = [this](const PollEntry& entry) { return channel_of(entry.fd)->has_news(); };
     const bool futile = process_.now() >= until && std::ranges::none_of(entries, has_news);
     futile_waits_ = futile ? futile_waits_ + 1 : 0;
     if (futile_waits_ > 1000) {
@@ -126,13 +132,13 @@ void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock
         process_.crash();
         process_.check_alive();
     }
-    for (const auto& entry : entries) channel_of(entry).listen(process_.current());
+    for (const auto& entry : entries) channel_of(entry.fd)->listen(process_.current());
     Task& sleeper = *process_.current();
     const std::stop_callback alarm{stop, [&] { process_.wake(sleeper); }};
     while (std::ranges::none_of(entries, has_news) && process_.now() < until && !stop.stop_requested())
         process_.wait_until(until);
     for (auto& entry : entries) {
-        channel_of(entry).listen(nullptr);
+        channel_of(entry.fd)->listen(nullptr);
         entry.ready = has_news(entry);
     }
 }

@@ -39,6 +39,10 @@ public:
 
     Link& link(std::size_t node) { return links_[node]; }
 
+    /// The connection of each descriptor, or null.
+    using Descriptors = std::vector<Channel*>;
+    Channel* channel_of(int fd) const { return descriptors_.at(static_cast<std::size_t>(fd)); }
+
     /// Returns true for any connection of the process, possibly one that was closed a moment ago, that
     /// satisfies `predicate`.
     template <class Predicate>
@@ -65,6 +69,7 @@ private:
     SimEntropy entropy_;
     std::deque<Link> links_;
     std::vector<std::weak_ptr<Channel>> channels_{};
+    Descriptors descriptors_{};
     std::function<void()> on_endless_wait_{};
     int futile_waits_ = 0;  // since the last wait that took time or brought something
 };

@@ -15,6 +15,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
     for (int number = 1; number <= plan.clients; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         client.process().meet(plan.hazards);
+        if (plan.loops) client.use_loop(rng.child(), plan.disturbs);
         for (int thread = 0; thread < plan.threads; ++thread)
             client.does([&client, &plan, &faults, own = rng.child()] {
                 if (plan.leading) return LeaderWorkload{client, plan, own}.run();
@@ -22,7 +23,28 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
             });
     }
     if (plan.calm) world.is_calm();
-    if (plan.queueing) world.is_queueing(plan.retry_delay);
+    if (plan.queueing) world.is_queueing(plan.retry_delay, static_cast<std::size_t>(plan.clients * plan.threads));
+}
+
+/// Nothing fails any more. Each client makes a few rounds, because a node that has failed is asked again by a
+/// round.
+void heal(World& world, const Plan& plan) {
+    if (!world.violations().empty()) return;
+    world.network().set_conditions({.mean = plan.world.conditions.mean});
+    for (const auto& it : world.clients()) {
+        auto& client = *it;
+        if (!client.process().alive()) continue;
+        client.process().meet({});
+        client.does([&client, &plan] {
+            for (int i = 0; i < 4; ++i) {
+                CheckedLock lock{client, "healed", {.ttl = plan.longest_ttl, .retry = {.attempts = 1}}};
+                if (lock.acquire()) (void)lock.release();
+                client.sleep(2s);
+            }
+        });
+    }
+    world.run_while_busy();
+    world.checker().check_over();
 }
 
 }  // namespace
@@ -39,10 +61,11 @@ Outcome run_schedule(std::uint64_t seed, const Preset* preset, Logging logging) 
     populate(world, plan, faults, rng);
     faults.begin();
     try {
-        world.run_to_a_violation();
+        plan.heals ? world.run_while_busy() : world.run_to_a_violation();
     } catch (const std::exception& error) {
         throw std::runtime_error("seed " + std::to_string(seed) + ": " + error.what());
     }
+    if (plan.heals) heal(world, plan);
     world.settle(2 * plan.longest_ttl + 1s);
     return {.seed = seed,
             .events = world.events(),

@@ -34,7 +34,7 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
       process_(process),
       checker_(checker),
       nodes_(nodes),
-      in_turn_(options.round == Round::sequential),
+      options_(options),
       network_(process, network, nodes, rng,
                [this](const Channel& channel, const Words& words) { sent(channel, words); }),
       group_(configs_of(nodes.size(), options), options, network_) {
@@ -44,15 +44,23 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
 
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
-    for (const auto& [command, to] : requests) {
-        if (gives_validity(command.verb)) asked_[std::string{command.owner}].began = process_.now();
-        if (command.verb == Verb::compare_and_delete) unreached_.try_emplace(std::string{command.owner});
-        if (acquires(command.verb)) owners_.emplace_back(process_.current(), command.owner);
-    }
-    const Stopwatch stopwatch{process_};
+    const auto stopwatch = begins(requests, process_.current());
     process_.fault_point();
     group_.ask(requests, limits, tallies);
     check_duration(requests, limits, stopwatch);
+    ends(requests, tallies);
+}
+
+Stopwatch SimNodes::begins(std::span<const Request> requests, Task* fiber) {
+    for (const auto& [command, to] : requests) {
+        if (gives_validity(command.verb)) asked_[std::string{command.owner}].began = process_.now();
+        if (command.verb == Verb::compare_and_delete) unreached_.try_emplace(std::string{command.owner});
+        if (acquires(command.verb)) owners_.emplace_back(fiber, command.owner);
+    }
+    return Stopwatch{process_};
+}
+
+void SimNodes::ends(std::span<const Request> requests, std::span<const Tally> tallies) {
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (requests[i].command.verb == Verb::compare_and_delete)
             note_unreached(requests[i], tallies[i]);
@@ -65,7 +73,7 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
 void SimNodes::check_duration(std::span<const Request> requests, const RoundLimits& limits,
                               const Stopwatch& stopwatch) {
     const auto verb = requests.front().command.verb;
-    const auto in_turn = acquires(verb) && in_turn_ ? size() : 1;
+    const auto in_turn = acquires(verb) && options_.round == Round::sequential ? size() : 1;
     const auto rounds = verb == Verb::compare_and_expire ? 1 : requests.size();
     auto longest = nanoseconds{node_timeout()} * static_cast<int>(in_turn * rounds);
     if (limits.deadline != Clock::never())
@@ -87,6 +95,72 @@ void SimNodes::note_unreached(const Request& release, const Tally& tally) {
 bool SimNodes::has_new_connection(std::size_t node) const {
     return network_.any_channel(
         [&](const Channel& channel) { return &channel.node() == nodes_[node].get() && channel.is_new(); });
+}
+
+// ---- Event loops
+
+/// The rounds of an event loop, which are recorded.
+class SimNodes::LoopRounds final : public loop::Rounds {
+public:
+    LoopRounds(SimNodes& nodes, std::shared_ptr<Rounds> rounds) : nodes_(nodes), rounds_(std::move(rounds)) {}
+
+    /// An operation makes its first round in the fiber of its user, and the others in that of the loop.
+    std::unique_ptr<loop::RoundInSteps> begin(loop::Task& task, std::span<const Request> requests,
+                                              const RoundLimits& limits, std::span<Tally> tallies) override {
+        auto& fiber = fibers_[&task];
+        if (!nodes_.process_.in_background()) fiber = nodes_.process_.current();
+        const auto stopwatch = nodes_.begins(requests, fiber);
+        return std::make_unique<Round>(nodes_, requests, limits, tallies, stopwatch,
+                                       rounds_->begin(task, requests, limits, tallies));
+    }
+    std::unique_ptr<loop::WaiterInSteps> waiter() override { return rounds_->waiter(); }
+    void on_ready(int fd) override { rounds_->on_ready(fd); }
+    void detach() noexcept override { rounds_->detach(); }
+    void unused() noexcept override { rounds_->unused(); }
+    bool nodes_are_gone() const noexcept override { return rounds_->nodes_are_gone(); }
+
+private:
+    class Round final : public loop::RoundInSteps {
+    public:
+        Round(SimNodes& nodes, std::span<const Request> requests, const RoundLimits& limits,
+              std::span<Tally> tallies, Stopwatch stopwatch, std::unique_ptr<RoundInSteps> round)
+            : nodes_(nodes),
+              requests_(requests),
+              limits_(limits),
+              tallies_(tallies),
+              stopwatch_(stopwatch),
+              round_(std::move(round)) {}
+        ~Round() override {
+            round_.reset();
+            nodes_.ends(requests_, tallies_);
+        }
+
+        std::optional<Clock::time_point> advance() override {
+            const auto until = round_->advance();
+            if (!until) nodes_.check_duration(requests_, limits_, stopwatch_);
+            return until;
+        }
+
+    private:
+        SimNodes& nodes_;
+        const std::span<const Request> requests_;
+        const RoundLimits& limits_;
+        const std::span<Tally> tallies_;
+        const Stopwatch stopwatch_;
+        std::unique_ptr<RoundInSteps> round_;
+    };
+
+    SimNodes& nodes_;
+    const std::shared_ptr<Rounds> rounds_;
+    std::map<const loop::Task*, Task*> fibers_{};
+};
+
+std::shared_ptr<loop::Rounds> SimNodes::rounds_in(EventLoop& loop,
+                                                  const std::shared_ptr<loop::Scheduler>& scheduler) {
+    const std::shared_ptr<redlock::Network> network{&network_, [](auto) {}};
+    return std::make_shared<LoopRounds>(
+        *this, std::make_shared<loop::LoopGroup>(scheduler, loop, configs_of(size(), options_), options_,
+                                                 network, former_));
 }
 
 NodeSet SimNodes::unreached(std::string_view owner) const {

@@ -10,6 +10,7 @@
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
+#include "loop/loop_group.hpp"
 #include "redis/node_group.hpp"
 
 #include <map>
@@ -30,9 +31,12 @@ public:
 
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     std::unique_ptr<Waiter> waiter() override { return group_.waiter(); }
+    std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
+                                            const std::shared_ptr<loop::Scheduler>& scheduler) override;
     Clock* required_clock() const noexcept override { return &network_.clock(); }
 
     Link& link(std::size_t node) { return network_.link(node); }
+    ProcessNetwork& network() noexcept { return network_; }
 
     /// Closes all connections when the process has crashed.
     void abandon() { network_.abandon(); }
@@ -60,6 +64,12 @@ public:
     void released(std::string owner) { released_.insert(std::move(owner)); }
 
 private:
+    class LoopRounds;
+
+    /// Record the begin and the end of a round. `fiber` is the fiber whose operation makes the round.
+    Stopwatch begins(std::span<const Request> requests, Task* fiber);
+    void ends(std::span<const Request> requests, std::span<const Tally> tallies);
+
     void sent(const Channel& channel, const Words& words);
     void check_duration(std::span<const Request> requests, const RoundLimits& limits,
                         const Stopwatch& stopwatch);
@@ -69,9 +79,10 @@ private:
     Process& process_;
     Checker& checker_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
-    const bool in_turn_;  // an attempt asks one node after the other
+    const NodesOptions options_;
     mutable ProcessNetwork network_;
     NodeGroup group_;
+    const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
     std::map<std::string, Asked, std::less<>> asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
     std::vector<std::pair<Task*, std::string>> owners_{};

@@ -9,7 +9,7 @@ namespace redlock::sim {
 
 void Workload::run() {
     for (int turn = 0; turn < plan_.turns; ++turn) {
-        client_.sleep(rng_.about(plan_.least_ttl / 2));
+        client_.sleep(rng_.about(std::chrono::duration_cast<milliseconds>(plan_.least_ttl * plan_.rests)));
         plan_.slots > 0 ? take_a_slot() : take_a_turn();
     }
 }
@@ -96,7 +96,7 @@ void Workload::extend(CheckedLock& lock) {
 }
 
 void Workload::release(CheckedLock& lock) {
-    if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // sleeps until the lock has lapsed
+    if (rng_.chance(plan_.lapses)) client_.sleep(plan_.longest_ttl);  // sleeps until the lock has lapsed
     if (rng_.chance(0.2)) return;  // leaves the release to the destructor or the next acquire()
     inject_before_verb();
     if (rng_.chance(0.4)) return lock.unlock();

@@ -61,6 +61,10 @@ void World::run_to_a_violation() {
     while (violations().empty() && timeline_.step()) step_on();
 }
 
+void World::run_while_busy() {
+    while (violations().empty() && busy() && timeline_.step()) step_on();
+}
+
 void World::step_on() {
     checker_.check();
     if (events() > max_events) throw std::runtime_error("this world never ends");
@@ -85,12 +89,12 @@ void World::is_calm() {
 /// - From a release to the next hold it takes a message and a round. If a waiter has collided twice with
 ///   other clients that make their last attempts, it pauses before it acquires the free resource.
 /// - A client that comes later passes a waiter at most once. After its release it knows that others wait.
-void World::is_queueing(nanoseconds retry_delay) {
+void World::is_queueing(nanoseconds retry_delay, std::size_t waiters) {
     const auto trip = 2 * network_.conditions().longest();
     const auto round = trip * (options_.round == Round::sequential ? static_cast<int>(size()) : 1);
     checker_.expect_queues({.entered_in = 2 * round + 10 * trip + 1ms,
                             .woken_in = 4 * round + 10 * trip + 2 * retry_delay,
-                            .by_passes = clients_.size() - 1});
+                            .by_passes = waiters - 1});
 }
 
 void World::settle(nanoseconds longest_ttl) {

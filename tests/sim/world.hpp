@@ -76,12 +76,14 @@ public:
     void run(Instant until = Instant::max());
     /// The same, but stops at the first violation.
     void run_to_a_violation();
+    /// The same, but stops when all user fibers have ended.
+    void run_while_busy();
     /// Returns true if some user fiber of some client has not ended.
     bool busy() const noexcept;
     /// Tells the checker to rely on the arrival of every message, because no node and no connection fails.
     void is_calm();
     /// Like is_calm(), if all locks of one resource also wait in a queue.
-    void is_queueing(nanoseconds retry_delay);
+    void is_queueing(nanoseconds retry_delay, std::size_t waiters);
     /// Checks that no key is left when all clients have finished and `longest_ttl` has passed.
     void settle(nanoseconds longest_ttl);
 
