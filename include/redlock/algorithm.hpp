@@ -62,7 +62,7 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. With `fencing`, each node also raises its count of holders (fencing.hpp). `queue` is null unless the
+/// get. With `fencing`, each node also counts this holder (fencing.hpp). `queue` is null unless the
 /// client waits in a queue (waiting.hpp).
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
@@ -101,8 +101,8 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
 }
 
 /// Returns true if step 5 has to wake the next client in the queue, after an attempt has failed with this
-/// error. An attempt that ends early, because of its deadline or a stop request, says nothing about the
-/// resource. So if the client of the attempt was woken by a release, the next client must be woken instead.
+/// error. If a release has woken the client, and its attempt ends early because of its deadline or a stop
+/// request, the wake-up must not be lost.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
@@ -176,13 +176,13 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 /// unless LockOptions::min_hold still blocks the resource.
 ///
 /// - Success: Lease::valid_until had not passed before the call, and a majority has confirmed the release.
-/// - `lost`: Lease::valid_until had passed before the call, or is_lost() is true.
+/// - `lost`: Lease::valid_until had passed before the call, or is_lost() is true. is_lost() is not used in a
+///   repeated release (Lease::released is true). A refusal is a confirmation then, because the first release
+///   may have deleted the key.
 /// - `no_quorum`: all other cases.
 ///
 /// Before Lease::valid_until, the release can be repeated if the error is `no_quorum`, or `lost` without
-/// answers from a majority. In all other cases `lease` is empty afterwards. In a repeated release
-/// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
-/// key. So is_lost() is not used.
+/// answers from a majority. In all other cases `lease` is empty afterwards.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

@@ -35,13 +35,14 @@
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
 //                 other, unless NodesOptions::round says otherwise. All other rounds ask all nodes at once
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
-//   validity      a holder may rely on the lock until ttl − drift after the start of the round that acquired
-//                 or last extended it, or until it turns out to be lost. A release does not end the validity.
+//   validity      the time for which a holder may rely on the lock. It begins with the round that acquired or
+//                 last extended the lock, and lasts for ttl − drift, unless the lock turns out to be lost.
 //                 The drift (by default 1 % of the ttl + 2 ms) allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. A watchdog has threads of its own. LockOptions::on_lost and
-// a std::stop_callback on lost() can run in such a thread, and may release or destroy the lock.
+// the same resource, and may share one Nodes. A watchdog has threads of its own, in which
+// LockOptions::on_lost and each std::stop_callback on lost() run. They may release or destroy the lock all
+// the same.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //
@@ -67,9 +68,9 @@
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //
 // There are three exceptions. With LockOptions::fair, unlock() does what release() does. When the validity of
-// an unconfirmed lock has ended, release() makes the lock free, and returns not_held without I/O. When the
-// watchdog has reported the loss of a lock that is still held (LockOptions::margin), extend() returns `lost`
-// without I/O.
+// an unconfirmed lock has ended, release() makes the lock free, and returns not_held without I/O. With
+// LockOptions::margin, the watchdog reports a loss some time before the validity ends. In this time, the lock
+// is held, but extend() returns `lost` without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -99,7 +100,7 @@ struct AcquireLimits;
 namespace detail {
 class LeaseState;
 struct Acquisition;
-enum class Acquires : bool;  // all resources, or one of them
+enum class Acquires : bool;  // all resources, or one of them for a Semaphore
 }  // namespace detail
 
 class Semaphore;
@@ -202,8 +203,8 @@ public:
     /// its old end if that is later. Blocks for at most one node_timeout.
     ///
     /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
-    ///   Unless the watchdog has reported the loss already (LockOptions::margin), valid() is false from now
-    ///   on, and the watchdog, if there is one, reports the loss.
+    ///   From now on, valid() is false. If there is a watchdog, it reports the loss. If it has done so before
+    ///   (LockOptions::margin), valid() is unchanged.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
@@ -221,12 +222,12 @@ public:
     /// - `not_held`: there is nothing to release.
     ///
     /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
-    /// not ended, the lock is unconfirmed after `no_quorum`, and after a `lost` without answers from a
-    /// majority. In all other cases it is free.
+    /// not ended, the lock is unconfirmed after `no_quorum`, and after `lost` if no majority has answered. In
+    /// all other cases it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
-    /// they have returned, no stop is requested on lost(). But a call of LockOptions::on_lost that the
-    /// watchdog has decided on earlier can still begin or be running.
+    /// they have returned, no stop is requested on lost(). But if the watchdog
+    /// has found the loss before, its call of LockOptions::on_lost can still begin or be running.
     Result release() noexcept { return release(Answers::awaited); }
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and

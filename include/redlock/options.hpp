@@ -51,15 +51,15 @@ struct LockOptions {
     ///
     /// - acquire() waits for up to `queue_timeout`, the functions with a deadline until their deadline, and
     ///   lock() without limit.
-    /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
+    /// - try_acquire() and locks on several resources do not queue, but wake the next waiter when released.
     /// - Locks without this option, and clients in other languages, can use the same resource. They neither
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Earlier attempts that
-    /// fail because others hold the resource do not count towards retry.attempts. With 0, acquire() does not
-    /// queue, and all attempts count. Without a value, the time is (retry.attempts − 1) × retry.delay, which
-    /// is 400 ms by default.
+    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, attempts
+    /// that fail because others hold the resource do not count towards retry.attempts. With 0, acquire() does
+    /// not queue, and all attempts count. Without a value, the time is (retry.attempts − 1) × retry.delay,
+    /// which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
@@ -116,17 +116,17 @@ struct LockOptions {
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
     ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms, or a hundredth of the
-    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, the
-    ///    report itself ends the validity.
+    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, valid()
+    ///    is false from the report on.
     /// 2. An extension found that so many nodes have lost the key that the others are no majority. The report
     ///    comes at once, and valid() is false, whatever the margin.
     ///
     /// The error of the Result is `lost`, or `hold_limit` if `max_hold` was over. Result::nodes() has the
     /// votes on the last failed extension, if there was one.
     ///
-    /// The function runs in the watchdog's thread, which does nothing for other locks until the function
+    /// The function runs in a thread of the watchdog, which does nothing for other locks until the function
     /// returns. Its exceptions are swallowed. It may release or destroy the lock. A release() in the function
-    /// releases the lost acquisition, even if the Lock has a new one by then.
+    /// releases the lost acquisition only. If the Lock has acquired again, the new acquisition stays.
     ///
     /// If a std::stop_callback on lost() releases the lock in the watchdog's thread, the function is not
     /// called. If another thread releases or destroys the lock, the function can still begin or be running
