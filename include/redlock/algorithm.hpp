@@ -169,7 +169,7 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
 /// Returns the rest of LockOptions::min_hold for a lease that is released at `now`, or 0.
 inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
-        std::max(lease.keep_until - now, Clock::duration::zero()));
+        std::max(lease.min_hold_until - now, Clock::duration::zero()));
 }
 
 /// Releases the lease, and waits for the replies. If `fair`, the release wakes the next client in the queue,

@@ -6,13 +6,15 @@
 // specification has no queue.
 //
 //   1. A refused client becomes a *waiter*. It chooses one node, its *home node*, subscribes to a channel
-//      there, and enters the queue of this node. The entry, the *ticket*, names the channel. The home node is
-//      the first node that accepts the subscription, in the configured order, so mostly all waiters have the
-//      same one.
-//   2. The home node replies whether the resource is held, and how many waiters are in front. The waiter then
-//      sleeps until a message wakes it, but for a poll_interval at most, or up to four times as long if many
-//      waiters are in front. After that it sends the same command again: it *asks* the home node. The command
-//      says how long the waiter has waited, so a node that has lost its queue puts the waiters in order again.
+//      there, and *asks* this node: it sends a command that puts its *ticket*, which names the channel, into
+//      the queue. The home node is the first node that accepts the subscription, in the configured order, so
+//      mostly all waiters have the same one.
+//   2. The reply says for how long the resource is held at most, and how many waiters are in front. The
+//   waiter
+//      then sleeps until a message wakes it, until the key expires, or for a poll_interval, or up to four
+//      times as long if many waiters are in front. Then it asks again. It also says how long it has waited,
+//      so a node that has lost its queue puts the waiters in order again. The first waiter makes an attempt
+//      each time, unless the resource is reserved for another one.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
 //      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
 //      waiter: other clients are refused at this node for a while.
@@ -25,19 +27,18 @@
 //     ---------------------------------------+---------------------------------------------------------
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
-//     a holder has died                      | its key expires, and the first waiters ask at that time
+//     a holder has died                      | its key expires, and the first four waiters ask at that time
 //     a message is lost, or the home node    | the waiters ask again (step 2)
 //     has lost its data                      |
-//     the home node does not answer          | the waiter goes to the next node. It stays there for 5 s
-//                                            | (shortest_stay), and longer while the first node does
-//                                            | not answer attempts
+//     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
+//                                            | it goes back, if the old node answers attempts again
 //     the release wakes no waiter, because   | the first waiter asks again after one poll interval, or
 //     the holder uses another library, or    | after the pause of LockOptions::retry if this pause is
 //     a lock without `fair`                  | shorter
-//     the home node has a key that belongs   | the first waiter makes an attempt every poll interval
-//     to no holder                           | although the resource is held, and succeeds if the other
-//                                            | nodes are free
+//     the home node has a key that belongs   | the attempts of the first waiter succeed if the other nodes
+//     to no holder                           | are free (step 2)
 //     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
+//                                            | (longest_without_attempt)
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
 #pragma once
@@ -65,9 +66,9 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// The time between the attempts that two neighbours in the queue make without being woken. Each waiter makes
-/// one such attempt if the home node has reported no holder for two poll intervals, because perhaps the
-/// waiters in front cannot make any.
+/// If the home node has reported no holder for two poll intervals, the waiters in front may be unable to make
+/// attempts. Then each waiter makes one attempt although it was not woken. The waiters do so in the order of
+/// the queue, with this time between two of them.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
 /// How long a waiter stays at its home node before it tries to subscribe at an earlier one in the configured

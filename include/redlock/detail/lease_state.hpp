@@ -22,7 +22,7 @@
 // is reported that much before `valid_until`, so that the holder can finish its work.
 //
 // Each acquisition has a number. A function that is called with the number of an earlier acquisition does
-// nothing.
+// nothing. The caller of a function with the suffix _locked has locked mutex_.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -97,8 +97,8 @@ public:
 
     // ---- For the Lock
 
-    /// Returns the number of the current acquisition. If the state is free, the other functions do nothing
-    /// with this number.
+    /// Returns the number of the current acquisition. In the state free, it counts as the number of an
+    /// earlier one.
     std::uint64_t number() const {
         const std::lock_guard guard{mutex_};
         return number_;
@@ -135,12 +135,12 @@ public:
         lease_ = lease;
         has_lease_ = true;
         stop_when_lost_ = std::move(stop_when_lost);
-        stops_ = found_lost_ = ending_ = false;
+        stop_decided_ = found_lost_ = ending_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
         max_hold_until_ = deadline_after(now, options_.max_hold);
-        lease_.keep_until = now + options_.min_hold;
+        lease_.min_hold_until = now + options_.min_hold;
         return ++number_;
     }
 
@@ -163,7 +163,7 @@ public:
             if (!is_current_locked(number)) return {};
             before = lease_;
             lease_.released = true;
-            if (stops_) stopping = stop_when_lost_;
+            if (stop_decided_) stopping = stop_when_lost_;
         }
         // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
         // that it runs.
@@ -172,16 +172,17 @@ public:
         return before;
     }
 
-    /// Records the outcome of a release. `unreleased` is empty if a majority has confirmed it. Otherwise the
-    /// lease stays as it is, so that a repeated release goes to the same nodes.
-    void end_release(std::uint64_t number, const Lease& unreleased) noexcept {
+    /// Records the outcome of a release. `left` is what algorithm::release() has left of the lease: nothing
+    /// if a majority has confirmed the release. Otherwise the lease stays as it is, so that a repeated
+    /// release goes to the same nodes.
+    void end_release(std::uint64_t number, const Lease& left) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) has_lease_ = !unreleased.empty();
+        if (is_current_locked(number)) has_lease_ = !left.empty();
     }
 
     /// Applies the round of an extension that the holder has requested. `limits` are the limits of the round.
-    /// If the result is Errc::lost, requests a stop on lost(). The validity of a lost lease has ended
-    /// (algorithm::apply_extension()), so plan() tells the watchdog to report the loss at once.
+    /// If the result is Errc::lost, requests a stop on lost(). The watchdog reports the loss soon afterwards,
+    /// because the validity of the lease has ended, which plan() shows.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -218,8 +219,8 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // plan_renewal() plans no extension after its limit, but does not know the present time. If the
-        // watchdog wakes up after max_hold_until_, an extension that was planned before must not be made.
+        // plan_renewal() does not know the present time. After max_hold_until_, no extension may be due, not
+        // even one that should have been made before.
         const bool over = clock_->now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : max_hold_until_, options_.margin);
@@ -267,9 +268,9 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // The callbacks may call Lock::release(). With RenewalScope (renewer.hpp), this call releases the
-        // acquisition that was lost, even if the Lock has another one by now, and does not wait for the
-        // watchdog, in whose thread it is made.
+        // A callback may call Lock::release() in this thread, which is a thread of the watchdog. RenewalScope
+        // (renewer.hpp) tells that function not to wait for this RenewalQueue, and not to release a later
+        // acquisition than the lost one.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
@@ -284,8 +285,6 @@ private:
                 options_.fencing, options_.fair, options_.shared};
     }
 
-    // The caller of a function with the suffix _locked has locked mutex_.
-
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
     /// Returns true in the states held and ending. Locks mutex_ itself.
@@ -297,7 +296,7 @@ private:
     /// Returns the source on which the caller must request a stop after it has unlocked the mutex, because
     /// begin_release() waits for this stop.
     std::stop_source decide_to_stop_locked() noexcept {
-        stops_ = true;
+        stop_decided_ = true;
         return stop_when_lost_;
     }
 
@@ -340,9 +339,9 @@ private:
     bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
-    bool stops_ = false;       // since the decision to request a stop on lost()
-    bool found_lost_ = false;  // an extension has returned `lost`
-    bool ending_ = false;      // see the state ending
+    bool stop_decided_ = false;  // see decide_to_stop_locked()
+    bool found_lost_ = false;    // an extension has returned `lost`
+    bool ending_ = false;        // see the state ending
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
     // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,

@@ -11,8 +11,8 @@
 // How the round treats a node depends on the health of the node (node_health.hpp):
 //
 //     trusted    The node has not failed since its last answer, so it should answer in time.
-//     back-off   A pause after a failure. Most rounds send nothing to the node.
-//     probe      After the pause, a probe is *due*: one round may try to reach the node again.
+//     untrusted  The node has failed. First it is in *back-off*, a pause in which most rounds send nothing to
+//                it. After the pause, its *probe* is due: one round may try to reach the node again.
 //
 // The *driver* (RoundDriver in src/redis/round_driver.hpp) does the I/O. It executes the steps that next()
 // returns, and calls a function on_...() for each event:
@@ -27,9 +27,10 @@
 //     }
 //
 // To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
-// back. For a node in back-off, the driver checks out a connection only if the probe of the node is due, if
+// back. For an untrusted node, the driver checks out a connection only if the probe of the node is due, if
 // the command is a release, or if the outcome of the round depends on the node (see needs()). Otherwise the
-// node is *postponed* to the phase second_half.
+// node is *postponed*: the round asks it once more later. To *exclude* a request from a node is not to send
+// it there.
 //
 // The stages of one node:
 //
@@ -39,16 +40,16 @@
 //     unasked    | the round has not asked the node yet        | on_check_out() → connecting
 //                |                                             | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
-//     postponed  | the node is in back-off, and the driver     | as unasked
-//                | has checked out nothing                     |
-//     connecting | a connection was checked out, but no byte   | on_sent() → sent
-//                | of the commands can have reached the node   | on_failed(), give_up → over
+//     postponed  | the node is untrusted, and the driver has   | as unasked
+//                | checked out nothing                         |
+//     connecting | a connection was checked out; only a        | on_sent() → sent
+//                | release can be queued on it already         | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// In the stages unasked to sent, end() → over is possible, too. A node whose release is sent a second time
-// keeps its stage (see on_failed()).
+// In the stages unasked to sent, end() → over is possible, too. If on_failed() returns true, the driver
+// checks out another connection, and calls on_check_out() or on_postponed() again.
 //
 // *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
 // node in the stage connecting or sent if one of these is true:
@@ -57,12 +58,14 @@
 // 2. The node is trusted, and the round is a query, a release whose caller waits for the replies, or an
 //    acquisition with Round::sequential, which asks the trusted nodes one after the other.
 // 3. The node is trusted, nothing was sent to it yet, and it was asked less than an eighth of node_timeout
-//    ago. This gives new connections the time to send. Otherwise a lock would often be on a bare majority,
-//    and be lost with the next node that fails.
+//    ago. This gives new connections the time to send. If the round ended earlier, a lock would often be on a
+//    bare majority, and be lost with the next node that fails. The case does not apply to the description of
+//    a holder, a text that only people read.
 //
-// The phases of the round, in their order. In each phase, the round asks some nodes, and then mostly waits:
+// The phases of the round, in their order. In each phase, the step *ask* comes for some nodes, and then
+// mostly the step *wait*:
 //
-//     phase       | nodes that are asked                        | ends
+//     phase       | nodes to ask                                | ends
 //     ------------+---------------------------------------------+-------------------------------------------
 //     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
 //                 | previous one is not awaited any more        | awaited
@@ -183,14 +186,17 @@ public:
         }
     }
 
-    /// Returns true if the outcome of a request depends on this node. The node is then asked even in
-    /// back-off. This is so if the request can still win, but cannot win with the grants of only the nodes
-    /// that are being asked. In the phase second_half, these nodes are expected to stay silent. After a
-    /// refusal, an acquisition needs no further node, as worth_asking() explains.
+    /// Returns true if the outcome of a request depends on this node, so that it gets a connection even in
+    /// back-off: the grants that the request has would not be enough together with those of the nodes that
+    /// are being asked, but enough with those of all nodes without a vote. In the phase second_half, the
+    /// nodes that are being asked are expected to stay silent. After a refusal, an acquisition needs no
+    /// further node, so that clients that collide give up soon.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
+            // Of several requests, a node that is being asked may have granted some already. It then counts
+            // twice, and the extension may have to be tried again.
             const bool can_win = votes.granted + votes.pending >= needed_;
             if (includes(node, i) && can_win && votes.granted + possible_grants < needed_ &&
                 !refused_to_acquire())
@@ -199,8 +205,8 @@ public:
         return false;
     }
 
-    /// Returns true if the driver may wait to the end of the present wait, although an event was reported:
-    /// next() would return the step wait until the same instant or a later one.
+    /// Returns false if the events since the last wait may cause another step, or an earlier end of the wait.
+    /// Otherwise the driver need not call next() before the end of that wait.
     bool goes_on_waiting() {
         const bool may_ask = phase_ <= Phase::all_trusted;
         const bool caps_connect_time = awaited_ == Awaited::connecting_nodes && decided();
@@ -257,13 +263,13 @@ public:
         changed_ = true;
     }
 
-    /// Records that the driver may not write on the connection yet, although it is ready: the node shares it
-    /// between rounds, and too many replies are pending on it.
+    /// Records that the driver may not write on the connection yet, although it is ready: many rounds share
+    /// it, and too many replies are pending on it.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
-    /// Excludes a request, an extension, so that it is not sent to the node: the SET of its lock is still
-    /// pending on another connection, and the extension could overtake it. Must be called before on_sent().
-    /// Returns false if the node has no other request.
+    /// Excludes a request from the node. The request is an extension that could overtake the SET of its lock,
+    /// because this SET is still pending on another connection. Must be called before on_sent(). Returns
+    /// false if the node has no other request.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
@@ -271,8 +277,8 @@ public:
         return !end_if_settled(node);
     }
 
-    /// Must be called before a byte of the commands can reach the node, or, for a release that is queued on a
-    /// new connection, before its reply is taken.
+    /// Must be called before a byte of the commands can reach the node. A release may have been queued on a
+    /// new connection before. Then the function must be called before the reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -288,10 +294,9 @@ public:
         return end_if_settled(node);
     }
 
-    /// Records that the node has failed. `disconnected` is false if its connection still works, but must not
-    /// be used. Returns true if the command must be sent once more, over another connection. This is so only
-    /// for a release whose connection broke: the node may still be reachable, and a second deletion does no
-    /// harm.
+    /// Records that the node has failed. `disconnected` is true if its connection broke. Returns true if the
+    /// command must be sent once more, over another connection. This is so only for a release whose
+    /// connection broke: the node may still be reachable, and a second deletion does no harm.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
         auto& it = nodes_[node];
@@ -306,8 +311,8 @@ public:
     /// Ends the part that the node has in this round. Its missing votes stay unknown, with this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // The report of a node that was not asked shows no time. A node that is postponed when its release is
-        // repeated was asked before.
+        // The report of a node that was not asked shows no time. If a release is repeated, its node may be
+        // postponed, but was asked before.
         const bool asked = !it.can_be_asked() || it.repeated;
         if (!asked) it.start = now;
         it.stage = Stage::over;
@@ -315,7 +320,7 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                // With the cause not_asked, pending commands are the reason, and not a back-off.
+                // With the cause not_asked, no connection may be used for the command, see CheckOut.
                 tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
@@ -415,6 +420,7 @@ private:
             return;
         }
         phase_ = Phase::first_half;
+        // Case 2; the value at first is for the phase in_turn.
         const bool every = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
         awaited_ = every ? Awaited::trusted_nodes : Awaited::connecting_nodes;
         half_time_ = now + node_timeout_ / 2;
@@ -432,7 +438,6 @@ private:
     }
 
     /// The three cases are at the head of this file. In case 3, cap_connect_time() has set the deadline.
-    /// Case 3 does not apply to a holder description, a text for people beside the lock.
     bool awaits(const Participant& it) {
         if (!it.is_being_asked()) return false;
         const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
@@ -454,9 +459,9 @@ private:
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns an awaited node whose time was over already when the last wait began. The driver has then
-    /// looked for replies at least once after this time. Otherwise a reply that came in time could be lost if
-    /// this process was suspended.
+    /// Returns an awaited node whose time was over when the last wait began. The present time is not used,
+    /// because this process may have been suspended since. The driver must look once more for a reply that
+    /// came in time.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
@@ -466,8 +471,8 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // A release whose replies nobody waits for stays queued on its connection. The node had only an
-        // eighth of node_timeout to connect, so it has not failed.
+        // Only a release is awaited then, for an eighth of node_timeout (case 3). The node has not failed.
+        // The connection keeps the release, and sends it when it is ready.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands has not failed either.
         const bool alive = it.settled > it.excluded.size();
