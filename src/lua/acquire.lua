@@ -2,7 +2,7 @@
 --
 -- - A *quarantine*: the time for which a node does not vote after it may have lost its data (check_vote() in
 --   quarantine.lua). The *marker* is a key with the instant since which the node has had its data.
--- - A *ticket*: the client has waited for the resource in its queue. The script first takes the ticket out of the
+-- - A *ticket*: the client has waited in the queue of its only resource. The script first takes the ticket out of the
 --   queue, and deletes a reservation for it (prelude.lua). If the attempt fails, the client enters the queue again. It
 --   does not lose its place, because the time for which it has waited decides the order.
 -- - *Counters*: the node counts the holders of each resource. The largest count of all nodes becomes the fencing token.
@@ -15,7 +15,7 @@
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If check_vote() finds that
 -- the node must not vote, returns its reply: a status during the quarantine, or an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
--- The index of the first counter in KEYS, or false. check_vote() returns the `data` that counters need.
+-- The index of the first counter in KEYS, or false without counters.
 local counters = expiry ~= '' and (ticket == '' and n + 1 or n + 2)
 if ticket ~= '' then leave_queue(KEYS[n + 1], ticket) end
 local data, failure = check_vote(counters)

@@ -13,16 +13,16 @@
 --     {orders}:holder        a text that the holder leaves for people to read
 --
 -- The *quarantine* (quarantine.lua) is an optional time for which a node does not vote after it may have lost its data.
--- Each node then has one *marker*: a key with the instant since which the node has had its data.
+-- Each node then has one *marker*: a key with the instant at which the data of the node began to exist.
 --
 -- Durations are in milliseconds, except for the quarantine and the time that a client has waited, which are in
 -- microseconds. Counters and markers are in microseconds since 1970: the marker is an instant, and a counter starts
 -- with the present time. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the text with which the values of all counters and markers begin that belong to the present data of this
--- server: the run id and the replication id, each followed by a colon. A restart changes the run id, and a promotion to
--- master changes the replication id. So another beginning means another server, or a time before a restart or a
--- promotion. Returns nil and an error reply if the server is not a master.
+-- Returns the run id and the replication id of the server, each followed by a colon. They identify its *present data*: a
+-- restart changes the run id, and a promotion to master changes the replication id. The values of counters and markers
+-- begin with this text. If a value begins otherwise, it comes from another server, or from the time before a restart or
+-- a promotion. Returns nil and an error reply if the server is not a master.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
   -- Whole lines are matched, because a file name or host name in INFO may contain any text.
@@ -37,7 +37,7 @@ end
 -- script changes such a key before one of these functions has recognised its value.
 
 -- Returns the text in a key, false if the key does not exist, or nil if it has another type. If the Redis user may not
--- read the key, the second GET ends the script with the error of the server.
+-- read the key, the second GET ends the script with this error.
 local function text_in(key)
   local held = redis.pcall('get', key)
   if type(held) ~= 'table' then return held end
@@ -55,8 +55,8 @@ local function number_of_any_data(text)
   return number and tonumber(number) < 9e15 and tonumber(number) or nil
 end
 
--- Returns the number in a counter or a marker that belongs to the present data, otherwise nil. identity_of_data()
--- returns `data`.
+-- Returns the number in a counter or a marker that belongs to the present data, otherwise nil. `data` is the result of
+-- identity_of_data().
 local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
 end
@@ -89,7 +89,7 @@ end
 --     0        a counter is missing or belongs to other data; nothing was changed. The next acquisition starts it with
 --              the present time.
 --     -count   the token is ahead of the server's clock by more than the expiry; nothing was changed. `count` is the
---              largest counter. A counter with this token could expire, and start again with a time below it.
+--              largest counter. A raised counter could expire, and start again with a time below the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -112,8 +112,8 @@ end
 -- microseconds.
 --
 -- A ticket is a channel, then '|' and the number of the ticket on this channel. The waiter is subscribed to the
--- channel. To *wake* the waiter is to publish its ticket there. The resource is then *reserved* for the waiter: the
--- value of the resource is the ticket. This keeps other clients away until the waiter has made its attempt.
+-- channel. To *wake* the waiter is to publish its ticket there. If the resource is free, it is then *reserved* for the
+-- waiter: its value is the ticket. This keeps other clients away until the waiter has made its attempt.
 
 local function is_ticket(text)
   return string.find(text, '^redlock:wake:[^|]+|%d+$') ~= nil
@@ -129,8 +129,8 @@ local function check_queue(queue)
 end
 
 -- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. Sets
--- the expiry again, because the queue has lost it if this was the last ticket. Drops the ticket if the expiry cannot be
--- set, because a queue without an expiry would stay for ever.
+-- the expiry again, because the queue has lost it if this was the last ticket. Drops the ticket if the expiry is unknown
+-- or cannot be set, because a queue without an expiry would stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
   redis.pcall('zadd', queue, popped[2], popped[1])
@@ -138,8 +138,8 @@ local function put_back(queue, popped, expiry)
 end
 
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
--- free. Drops the tickets in front of it. A waiter whose ticket is ARGV[1] has called the script itself, and gets the
--- reply in place of a message.
+-- free. Drops the tickets in front of it. If its ticket is ARGV[1], the waiter has called enter_queue itself, and gets
+-- the reply in place of a message.
 --
 -- Looks at 128 tickets at most, because the server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -190,8 +190,8 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
 end
 
 -- Removes waiters whose channel has no subscriber, because nobody could wake them. The random `number` selects which 16
--- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use PUBSUB NUMSUB.
--- A release then drops the tickets of such waiters.
+-- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use PUBSUB NUMSUB. A release
+-- drops these tickets as well, because its message reaches nobody.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -213,12 +213,12 @@ end
 
 -- ---- Readers (LockOptions::shared) are locks that hold a resource together. Their owners are in a sorted set. The
 -- score of an owner is the instant at which its ttl ends, in milliseconds. While there are readers, the value of the
--- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out every other lock. Both keys expire
+-- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out all other locks. Both keys expire
 -- with the last reader.
 
--- Returns the shared marker of this resource. It is 'redlock:shared-tag' if the name of the resource is in braces, such
--- as `{x}`. Earlier versions of this library have the readers of such a resource in another key. The two markers keep
--- readers of the earlier versions and of this version apart.
+-- Returns the shared marker of this resource. If the name of the resource is in braces, such as `{x}`, the key of its
+-- readers ends with ':tag-readers', and the marker is 'redlock:shared-tag'. Earlier versions of this library use another
+-- key and the marker 'redlock:shared' there, so the readers of both versions exclude each other.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
@@ -255,7 +255,7 @@ local function held_by_writer(readers)
 end
 
 -- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3]. PEXPIREAT comes first: if the Redis user may not use it,
--- the script ends before it adds a reader. If there is no reader yet, follow_last_reader() sets the expiry.
+-- the script ends before it adds a reader. It has no effect on a missing key, so follow_last_reader() sets the expiry.
 local function enter_readers(readers, now)
   local ends, last = now + ARGV[3], redis.call('zrange', readers, -1, -1, 'withscores')[2]
   redis.call('pexpireat', readers, string.format('%.0f', math.max(ends, last or 0)))

@@ -1,18 +1,23 @@
 -- Releases several resources, or one resource with a queue or a minimum hold time: deletes each resource whose value is
--- the owner. There are two additions:
+-- the owner.
+--
+-- KEYS: the resources, [their queues if the reservation ttl is not empty].
+-- ARGV: owner (the random value of one acquisition), number of resources, [remaining minimum hold time], [ticket of a
+-- client that leaves the queue], [reservation ttl], ['1' unless this release is sent again].
+-- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
 --
 -- A *minimum hold time* (LockOptions::min_hold): the resource must stay unavailable for some time after its
 -- acquisition. For the rest of this time, the script replaces the owner by a value that belongs to nobody. If it kept
--- the owner, an extension that arrives late would restore the whole ttl. Until the time is over, no queue is sent.
+-- the owner, an extension that arrives late would restore the whole ttl. With a rest of this time, KEYS has no queues.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
--- client in each queue. The first row that applies decides:
+-- client in each queue. An error there does not prevent the deletion. The first row that applies decides:
 --
 --     the value of the resource is the owner            | wakes the next client
 --     the resource is reserved for a client             | wakes nobody: this client was woken
 --     this release is sent again (ARGV[6] is empty)     | wakes nobody: an earlier release may have done so
---     otherwise                                         | wakes the next client: this node may have lost the key, and
---                                                       | the client may get a majority on the other nodes
+--     otherwise                                         | wakes the next client: this node may have lost the key, but
+--                                                       | the other nodes become free
 --
 -- A client that leaves the queue without an attempt sends a release, too. ARGV[1] and ARGV[4] are then its ticket, and
 -- ARGV[6] is empty. Its table is:
@@ -22,12 +27,6 @@
 --     the ticket was in the queue, and is removed now   | wakes nobody
 --     the ticket is not in the queue                    | wakes the next client: this one was probably woken, and
 --                                                       | passes the wake-up on
---
--- An error in a queue does not prevent the deletion.
--- KEYS: the resources, [their queues if the reservation ttl is not empty].
--- ARGV: owner (the random value of one acquisition), number of resources, [remaining minimum hold time], [ticket of a
--- client that leaves the queue], [reservation ttl], ['1' unless this release is sent again].
--- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
 local n = tonumber(ARGV[2])
 local released, woken = 0, 0
 for i = 1, n do
