@@ -1,6 +1,6 @@
-// A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. If
-// the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock ends. The
-// work can use this time to stop, because no other leader can be elected yet.
+// A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. Then
+// it pauses. If the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock
+// ends. The work can use this time to stop, because no other leader can be elected yet.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -44,8 +44,8 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // The clock is read before valid_until(). Otherwise the watchdog could extend the lease in between, and
-    // the result would be zero although the lease was valid all the time.
+    // The clock is read first. If the lease is extended between the two readings, the result is then not
+    // zero.
     const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }
@@ -81,12 +81,12 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
         algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
     if (!elected) return elected;
     if (const auto reason = detail::reason_not_to_lead(lock_.remaining(), options_, stop)) {
-        lock_.unlock();  // nobody looks at the result of this release, so it is not awaited
+        lock_.unlock();
         return Result{reason};
     }
     try {
         const bool lost = work_as_leader(work, stop);
-        auto released = lock_.release();  // awaited, because run_once() returns its result
+        auto released = lock_.release();
         if (lost) released.conclude(Errc::lost, released.attempts());
         return released;
     } catch (...) {

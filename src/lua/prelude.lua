@@ -19,10 +19,10 @@
 -- microseconds. Counters and markers are in microseconds since 1970: the marker is an instant, and a counter starts
 -- with the present time. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the run id and the replication id of the server, each followed by a colon. They identify its *present data*: a
--- restart changes the run id, and a promotion to master changes the replication id. The values of counters and markers
--- begin with this text. If a value begins otherwise, it comes from another server, or from the time before a restart or
--- a promotion. Returns nil and an error reply if the server is not a master.
+-- Returns the run id and the replication id of the server, each followed by a colon. They identify its *present data*:
+-- a restart changes the run id, and a promotion to master changes the replication id. The values of counters and
+-- markers begin with this text. If a value begins otherwise, it comes from another server, or from the time before a
+-- restart or a promotion. Returns nil and an error reply if the server is not a master.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
   -- Whole lines are matched, because a file name or host name in INFO may contain any text.
@@ -129,8 +129,8 @@ local function check_queue(queue)
 end
 
 -- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. Sets
--- the expiry again, because the queue has lost it if this was the last ticket. Drops the ticket if the expiry is unknown
--- or cannot be set, because a queue without an expiry would stay for ever.
+-- the expiry again, because the queue has lost it if this was the last ticket. Drops the ticket if the expiry is
+-- unknown or cannot be set, because a queue without an expiry would stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
   redis.pcall('zadd', queue, popped[2], popped[1])
@@ -213,12 +213,12 @@ end
 
 -- ---- Readers (LockOptions::shared) are locks that hold a resource together. Their owners are in a sorted set. The
 -- score of an owner is the instant at which its ttl ends, in milliseconds. While there are readers, the value of the
--- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out all other locks. Both keys expire
--- with the last reader.
+-- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out all other locks. Both keys
+-- expire with the last reader.
 
 -- Returns the shared marker of this resource. If the name of the resource is in braces, such as `{x}`, the key of its
--- readers ends with ':tag-readers', and the marker is 'redlock:shared-tag'. Earlier versions of this library use another
--- key and the marker 'redlock:shared' there, so the readers of both versions exclude each other.
+-- readers ends with ':tag-readers', and the marker is 'redlock:shared-tag'. Earlier versions of this library use
+-- another key and the marker 'redlock:shared' there, so the readers of both versions exclude each other.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end

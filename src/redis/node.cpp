@@ -1,6 +1,8 @@
 // One node: its health, the beginning and the end of its connections, and its listeners. node_own.cpp and
-// node_shared.cpp have the functions that choose the connection of a command. The caller of a function with
-// the suffix _locked has locked mutex_.
+// node_shared.cpp have the functions that choose the connection of a command: one that a round has for
+// itself, or one that many rounds *share*. A reply is *late* if no round takes it any more. A connection of
+// the first kind is *draining* while late replies are pending. The caller of a function with the suffix
+// _locked has locked mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -32,7 +34,7 @@ Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
     // Connections must be kept even if there is no memory left: a draining one may have an unsent release.
     draining_.reserve(max_draining);
-    idle_.reserve(std::min(options_.max_idle, max_draining));
+    idle_.reserve(std::min<std::size_t>(options_.max_idle, 64));
 }
 
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
@@ -40,10 +42,10 @@ bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound
     if (config_.has_sentinels()) drop_former_locked(now);
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);
-    const bool repeats = !options_.shared && repeat_releases_locked(now);
+    const bool sends = !options_.shared && repeat_releases_locked(now);
     health_.update(now);
     round.set_health(index, health_.trusted(), health_.probe_due(now));
-    return repeats;
+    return sends;
 }
 
 /// Returns true if the connection leads to another server than the one that the Sentinels have named last.
@@ -68,14 +70,15 @@ void Node::drop_former_locked(Clock::time_point now) {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
-    for (const auto& it : shared_)  // their rounds leave them in sweep() (node_shared.cpp)
+    for (const auto& it : shared_)  // sweep() lets the rounds leave a broken connection
         if (is_former_locked(*it->connection))
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
-/// Returns true if the connection was begun, or last became idle, so long ago that the Sentinels may have
-/// named another server since. A later reply proves nothing: when a frozen former master runs again, it first
-/// answers the commands that it has received, and learns only then that it was replaced.
+/// Returns true if the connection is so old that the Sentinels may have named another server since. Its age
+/// counts from its beginning or the last time that it became idle. A later reply proves nothing: when a
+/// frozen former master runs again, it first answers the commands that it has received, and learns only then
+/// that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
@@ -105,29 +108,33 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 }
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases of the connection are sent
-/// again on another one, unless Connection::forget_releases() was called. The observer gets `cause` and
-/// `why`, or the failure of the connection if it is broken already.
+/// again on another one, unless Connection::forget_releases() was called. If the connection with the releases
+/// broke before it was ready, the node has failed. The observer gets `cause` and `why`, or the failure of the
+/// connection if it is broken already.
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
-    const bool has_releases = connection->pending().releases_to_repeat() > 0;
-    // If the connection never got ready, its address may be dead.
+    const bool has_failed =
+        was_broken && !connection->was_ready() && connection->pending().releases_to_repeat() > 0;
+    // If the connection never got ready, its address may be dead, so the next one begins with another
+    // address.
     if (!connection->was_ready()) {
         first_address_ = connection->next_address();
         if (resolution_ && resolution_->done()) resolution_.reset();
     }
     add_disconnection_locked(*connection, cause, why);
-    if (!was_broken) connection->fail({}, {});
+    if (!was_broken) connection->fail({}, {});  // disconnects
     releases_.keep(connection->take_pending(), connection->was_ready());
-    if (!has_releases || !was_broken || connection->was_ready() || !health_.trusted()) return;
+    if (!has_failed || !health_.trusted()) return;
     try {
         fail_locked({connection->cause(), connection->detail()}, now);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next failure is recorded
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
     }
 }
 
 /// Returns true if closing the connection now may lose a release. A release without a reply may be lost even
-/// if it is sent: a server that cannot write its replies any more stops reading.
+/// if it is sent: a server that cannot write its replies any more stops reading, and forgets what it has not
+/// read.
 static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;
     connection.pending().add_late_to(late);
@@ -143,19 +150,18 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
-        // No round will call write_collected() any more, so each command is now written at once.
+        // It collects commands for one write, which no round will cause any more.
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }
 }
 
-// ---- Listeners. drop_locked() is not for them, because the end of a subscription says nothing about the
-// address of the node.
+// ---- Listeners. drop_locked() is not for them, because they have no releases.
 
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
-    if (now < no_listener_before_) return nullptr;
+    if (now < no_listener_before_) return nullptr;  // after refused_to_queue()
     if (!health_.trusted()) {
         if (!may_probe || !health_.probe_due(now)) return nullptr;
         health_.begin_probe(now, network_.entropy());

@@ -1,6 +1,7 @@
-// A round can have its connections for itself: its caller polls them, and the member `woken_` is null.
-// Otherwise the round shares them with other rounds: the Node objects read from them and call on_progress(),
-// and `woken_` is the list of the rounds that can continue.
+// A *round* sends a command to the nodes and counts their votes. It can have its connections for itself: its
+// caller polls them, and the member `woken_` is null. Otherwise the round shares them with other rounds: the
+// Node objects read from them and call on_progress(), and `woken_` is the list of the rounds that can
+// continue.
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
@@ -31,6 +32,7 @@ RoundDriver::~RoundDriver() {
     end();
     if (!woken_) return;
     woken_->remove(*this);
+    // end() may have failed without memory.
     for (std::size_t node = 0; node < nodes_.size(); ++node) leave_shared(node, false);
 }
 
@@ -62,8 +64,8 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // A round with several requests extends several leases. The node would refuse an extension that overtakes
-    // the SET of its lease, which may be pending on another connection.
+    // A round with several requests extends several leases. The SET of a lease may still be pending on
+    // another connection. The node would refuse an extension that overtakes this SET.
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
             if (round_.includes(node, request) &&
@@ -129,10 +131,11 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
         if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
 }
 
-/// A blocking recv() replaces poll() and recv(). Its timeout is fixed to half of node_timeout when the
-/// connection is made. The kernel makes the timeout longer: it rounds up to whole ticks of 10 ms or less, and
-/// adds one tick. (To a long timeout it adds an eighth.) Therefore recv() is called only if 98% of
-/// node_timeout are left until `until`, before which it must return. This is enough from 40 ms on:
+/// One blocking recv() replaces a poll() and a recv() that does not block. The timeout of this recv() is half
+/// of node_timeout, and is set when the connection is made. The kernel makes the timeout longer: it rounds up
+/// to whole ticks of 10 ms or less, and adds one tick. (To a long timeout it adds at most an eighth.) So
+/// recv() is called only if almost a whole node_timeout is left: 98%. From a node_timeout of 40 ms on, it
+/// then returns before `until`:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -156,9 +159,10 @@ bool RoundDriver::receive_or_wait(Clock::time_point until) {
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
+    // There is nothing to read from a ready connection before the commands are sent.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
-    // This does nothing if the command needs no run id, or the connection knows it.
+    // For fail_if_duplicate(). Does nothing if the command needs no run id, or the connection knows it.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -177,9 +181,9 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// Wakes the round if it has to do more than to go on waiting. Returns true if the round still waits until it
-/// may write. If there is no memory, the round leaves the connection, and the next call of advance() throws
-/// std::bad_alloc.
+/// Adds the round to the list of those that can continue, unless it only has to wait on. Returns true if the
+/// round still waits until it may write. If there is no memory, the round leaves the connection, and the next
+/// call of advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     try {
@@ -194,10 +198,11 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 
 /// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
 ///
-/// - A client that has waited in the queue of one node, its *home*, leaves this queue with its acquisition.
-///   The other nodes get the acquisition without a queue.
-/// - A release that is sent to a node for the second time says so, because its first command may have woken
-///   the next client in the queue.
+/// - The acquisition of a client that has waited in the queue of one node, its *home*, takes the ticket of
+/// the
+///   client out of this queue. The other nodes get the acquisition without a queue.
+/// - If a release is sent to a node for the second time, it says so. The next client in the queue may have
+///   been woken the first time.
 struct RoundDriver::NodeCommand {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -250,7 +255,7 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the answers that were read before do not count either.
+    // If the connection broke, the node has failed, whatever it answered before.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
     while (const auto* const answer = connection.take_answer(*this))
@@ -262,7 +267,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
     if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
-        write(node);  // in the other form: with the whole script, or without the queue
+        write(node);  // The connection now sends the whole script, or leaves the queue out.
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
@@ -280,7 +285,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (!has_answered_[node]) nodes_[node]->succeeded();
     has_answered_[node] = true;
     auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
-    // The result of a query is reported as the detail.
+    // The text that Verb::query returns is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(detail), now_);
     awaits_reply_[node] = !last;
@@ -288,7 +293,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     return !last;
 }
 
-/// Ends the part of a node that has failed, or sends a release whose connection broke once more.
+/// Ends the part of a node that has failed. If its connection broke, a release is sent once more instead.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
@@ -322,6 +327,7 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
+/// Leaves a shared connection. If the round gives the node up, no other round uses the connection any more.
 void RoundDriver::leave_shared(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
     if (awaits_reply_[node]) connections_[node]->stop_awaiting(*this);
