@@ -106,11 +106,13 @@ void LoopGroup::on_ready(int fd) {
     wake_rounds();
 }
 
-/// Reads from all connections, without waiting.
+/// Reads from all connections that have something to read, without waiting.
 void LoopGroup::read_all() {
     found_.clear();
     group_.append_poll_entries(found_);
-    for (auto& entry : found_) entry.ready = true;
+    const auto instant = now();
+    network_.wait(found_, instant, instant);
+    for (auto i = Network::max_entries; i < found_.size(); ++i) found_[i].ready = true;
     group_.take_ready(found_);
     wake_rounds();
 }

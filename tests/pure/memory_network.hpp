@@ -89,6 +89,7 @@ public:
         refuses_command{};     ///< the bytes that answer a command which is not carried out; empty if it is
     std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
+    std::size_t vain_reads = 0;  ///< how often a client has read although there was nothing to read
     std::shared_ptr<support::RedisModel> redis{};
 
     /// Both ends of a connection.
@@ -248,7 +249,10 @@ public:
         const OutsideTheClient outside;
         if (wait == Wait::yes && !has_input())
             clock_.pass_to(std::min(wire_->readable, clock_.now() + longest_wait_));
-        if (!has_input()) return -EAGAIN;
+        if (!has_input()) {
+            ++server_.vain_reads;
+            return -EAGAIN;
+        }
         const auto count = std::min(bytes.size(), wire_->replies.size());
         wire_->replies.copy(bytes.data(), count);
         wire_->replies.erase(0, count);

@@ -127,6 +127,51 @@ TEST(RoundInSteps, OnlyExtensionsShareARound) {
     EXPECT_FALSE(NodeGroup::fit_in_one_round(std::array{release, release}));
 }
 
+/// A loop over three nodes, and a lock.
+struct LoopWithALock {
+    explicit LoopWithALock(Round order) : nodes{network, 3, {.node_timeout = 10s, .round = order}} {}
+
+    void acquire_and_release() {
+        bool released = false;
+        lock.acquire([&](const Result& it) {
+            EXPECT_TRUE(it);
+            lock.release([&](const Result&) { released = true; });
+        });
+        while (!released && loop.run_once(network.clock().now() + 1min)) {
+        }
+        EXPECT_TRUE(released);
+    }
+    std::size_t vain_reads() {
+        std::size_t count = 0;
+        for (std::size_t node = 0; node < 3; ++node) count += network.server(node).vain_reads;
+        return count;
+    }
+
+    MemoryNetwork network{3};
+    SeededEntropy entropy{1};
+    MemoryLoopNodes nodes;
+    MemoryLoop loop{network};
+    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+    AsyncLock lock{of_loop, "r", {.ttl = 10min}};
+};
+
+TEST(RoundInALoop, GoesOnAsSoonAsTheNodesHaveAnswered) {
+    for (const auto order : {Round::sequential, Round::all_at_once}) {
+        LoopWithALock world{order};
+        const auto start = world.network.clock().now();
+        world.acquire_and_release();
+        EXPECT_LE(world.network.clock().now() - start, 100ms);
+    }
+}
+
+TEST(RoundInALoop, ReadsOnlyWhatHasCome) {
+    LoopWithALock world{Round::sequential};
+    world.acquire_and_release();
+    const auto before = world.vain_reads();
+    for (int i = 0; i < 10; ++i) world.acquire_and_release();
+    EXPECT_EQ(world.vain_reads(), before);
+}
+
 // ---- A loop that handles its timers first
 
 class BusyLoop final : public MemoryLoop {

@@ -6,6 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+#include <vector>
+
 namespace redlock::test {
 namespace {
 
@@ -50,6 +54,29 @@ TEST_F(SharedConnections, ARoundThatLeavesLeavesItsReplyBehind) {
     release("r", "A");
     run();
     EXPECT_EQ(value(0, "r"), "");
+}
+
+// Each server sends a reply to the first of two commands, and the beginning of a reply to the second.
+TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehind) {
+    connect();
+    for (std::size_t node = 0; node < size; ++node)
+        network.server(node).refuses_command = [count = 0](const auto&) mutable {
+            return ++count == 2 ? "$1\r\n" : "";
+        };
+    const std::vector<std::string> resource{"r"};
+    const Request extension{
+        .command = {.verb = Verb::compare_and_expire, .resources = resource, .owner = "A", .ttl = 10s}};
+    const std::array requests{extension, extension};
+    std::array tallies{Tally{names}, Tally{names}};
+    const RoundLimits limits{};
+    {
+        NodeGroup::OngoingRound round{group, requests, limits, tallies};
+        (void)round.driver().advance();
+        run_for(5ms);
+        EXPECT_EQ(tallies[0].refused(), size);
+        EXPECT_FALSE(group.late_replies().any);
+    }
+    EXPECT_TRUE(group.late_replies().any);
 }
 
 // B5: a release is written behind its SET, even if this was given up.
