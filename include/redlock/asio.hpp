@@ -105,8 +105,8 @@ public:
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
-        // Here and not in the initiation, because a coroutine is suspended then, and could catch nothing. No
-        // mutex is needed, because the function reads constants.
+        // Before the initiation, during which a coroutine is suspended and cannot catch exceptions. Needs no
+        // mutex, because it reads constants.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
@@ -143,9 +143,7 @@ private:
 /// A function that begins an operation may throw std::bad_alloc. Otherwise the handler is called once. If
 /// there is no memory to post it, the context tries again.
 ///
-/// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, unless it has
-/// succeeded already. No node that can be reached keeps a key then. Extensions and releases cannot be
-/// cancelled, because they end soon.
+/// Cancellation, of any type, has the effect of AsyncLock::cancel().
 ///
 /// Lifetime: destroy a lock before its nodes, and before its context if its executor is a strand, which uses
 /// the context. When the context is destroyed, no handler is called any more; the nodes send the releases

@@ -68,8 +68,8 @@ private:
 ///   call any function of this object, or destroy it.
 /// - LeaderOptions::on_error and on_failure are called as those of a Leader. An exception of on_error ends
 ///   run().
-/// - AsyncNodes::shut_down() ends run() without a call of its completion. If a term is under way, it first
-///   requests a stop on AsyncTerm::lost(), because the term is not extended any more. The lock of the term is
+/// - AsyncNodes::shut_down() ends run() without a call of its completion. If a term is under way, a stop is
+///   requested on AsyncTerm::lost(), because the term is not extended any more. The lock of the term is
 ///   released when both the AsyncTerm and the AsyncLeader are destroyed.
 class REDLOCK_EXPORT AsyncLeader {
 public:

@@ -25,7 +25,7 @@ class Front;  // all that an AsyncNodes has
 
 /// The connections of one event loop. The functions of this object, and those of its locks, must be called in
 /// the loop, as EventLoop describes. Only the queries of the locks, such as AsyncLock::valid(), may be called
-/// by any thread. Objects may be made before the loop runs.
+/// by any thread.
 ///
 /// The locks share one connection to each node. At most 256 of them ask the nodes at the same time. The
 /// others wait, in the order in which they came. An acquisition waits until its deadline at most. An
@@ -36,7 +36,7 @@ class Front;  // all that an AsyncNodes has
 class REDLOCK_EXPORT AsyncNodes {
 public:
     /// Does no I/O. `clock` must be the clock of the nodes (Nodes::required_clock()). A Nodes that is no
-    /// RedisNodes blocks the loop during each round, which only tests can accept.
+    /// RedisNodes blocks the loop while it asks its nodes, which only tests can accept.
     ///
     /// - The locks of this object may outlive it, see shut_down().
     /// - `nodes` must outlive the locks. Unless it is a RedisNodes, it must also outlive this object.
@@ -51,10 +51,10 @@ public:
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
-    /// Ends the use of the loop. Blocks for at most a millisecond. All operations end, and their completions
-    /// are destroyed without being called. The releases of these operations, and of locks that were destroyed
-    /// before, are written as far as the sockets accept them. The destructor of the RedisNodes sends the
-    /// rest, for at most one node_timeout. A stop is requested on the lost() of each lock that has
+    /// Ends the use of the loop. Blocks for at most a millisecond. All operations of the locks end, and their
+    /// completions are destroyed without being called. The releases of these operations, and of locks that
+    /// were destroyed before, are written as far as the sockets accept them. The destructor of the RedisNodes
+    /// sends the rest, for at most one node_timeout. A stop is requested on the lost() of each lock that has
     /// loop_watchdog(), because the lock is not extended any more. The lock stays valid for its remaining
     /// time.
     ///

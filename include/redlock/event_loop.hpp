@@ -16,9 +16,9 @@ namespace redlock {
 
 /// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// The library calls the virtual functions *in the loop*: in the thread that runs the loop. The program must
-/// use AsyncNodes and its locks in the loop, too, or before the loop runs. If several threads run the loop,
-/// only one of them at a time may use the library.
+/// The library calls the virtual functions *in the loop*: in the thread that runs the loop, or before the
+/// loop runs. The program must use AsyncNodes and its locks in the loop, too. If several threads run the
+/// loop, only one of them at a time may use the library.
 class REDLOCK_EXPORT EventLoop {
 public:
     /// The object that ready() and wake() call. AsyncNodes implements it.
@@ -49,7 +49,7 @@ public:
     /// With nanoseconds::max(), cancels the wake() that was requested before. Otherwise calls wake() once,
     /// after `delay`, which is from 0 to one second by any steady clock. With 0, calls it soon, but not
     /// inside this call. A second wake_after() replaces the first. If the timer cannot be started, the loop
-    /// must call wake() too early: this does no harm, but operations could hang without it.
+    /// must call wake() too early instead. Superfluous calls of wake() do no harm.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
     /// Sets the object that ready() and wake() call; null for none. AsyncNodes calls this function.
