@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace redlock {
 namespace detail {
 
 RenewalContext& renewal_context() noexcept {
+    // A static lock uses the context after the thread_local objects of the main thread were destroyed.
+    static_assert(std::is_trivially_destructible_v<RenewalContext>);
     thread_local RenewalContext context;
     return context;
 }
