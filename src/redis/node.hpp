@@ -90,12 +90,12 @@ using CheckedOut = std::unique_ptr<Connection, DeleteUnlessShared>;
 
 /// The connection over which a round asks a node.
 struct CheckOut {
-    /// Null if the node is not asked, because it is in back-off or for the reason `not_asked`.
+    /// Null if the node is not asked, because it is in back-off or because of the `obstacle`.
     CheckedOut connection{};
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
     /// A text for the report if the command must be sent on a connection on which it cannot be sent.
-    const char* not_asked = nullptr;
+    const char* obstacle = nullptr;
 };
 
 class Node {

@@ -78,7 +78,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending)
-            return {.not_asked = "too many replies are pending behind its SET"};
+            return {.obstacle = "too many replies are pending behind its SET"};
         return {.connection = take_locked(it), .worth_waiting_for = health_.trusted()};
     }
     const bool describes = effect == KeyEffect::describes;

@@ -88,7 +88,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     const auto choice = choose_locked(first, current, before != nullptr, now, needed);
     switch (choice.connection) {
         case SharingChoice::Connection::none: return {};
-        case SharingChoice::Connection::overtakes: return {.not_asked = "its SET is still pending"};
+        case SharingChoice::Connection::overtakes: return {.obstacle = "its SET is still pending"};
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
         case SharingChoice::Connection::fresh: {

@@ -85,12 +85,12 @@ void RoundDriver::begin(std::size_t node) {
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
-    auto [connection, worth_waiting_for, not_asked] =
+    auto [connection, worth_waiting_for, obstacle] =
         woken_                 ? nodes_[node]->join(requests, now_, needed)
         : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
                                : nodes_[node]->check_out_for_several(now_, needed);
-    if (not_asked) {
-        round_.end(node, Errc::not_asked, not_asked, now_);
+    if (obstacle) {
+        round_.end(node, Errc::not_asked, obstacle, now_);
         return false;
     }
     if (!connection) {

@@ -320,7 +320,7 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                // With the cause not_asked, no connection may be used for the command, see CheckOut.
+                // The cause not_asked has another reason (CheckOut::obstacle).
                 tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
