@@ -60,7 +60,8 @@ struct TermEnd {
 /// Begins the work of a term. A function without a result ends the term itself. A coroutine ends it when it
 /// returns or throws. The function lives until then, because the frame of the coroutine can refer to it.
 template <class Work>
-void begin_work(const net::any_io_executor& executor, const std::shared_ptr<Work>& work, AsyncTerm term) {
+void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std::shared_ptr<Work>& work,
+                AsyncTerm term) {
     if constexpr (std::is_void_v<std::invoke_result_t<Work&, AsyncTerm>>) {
         (*work)(std::move(term));
     } else {
