@@ -75,10 +75,13 @@ void RoundDriver::ask(std::size_t node) {
     now_ = clock_.now();  // connecting and writing may have taken some time
 }
 
-/// Continues with a node after the check-out of a connection.
+/// Continues with a node after the check-out of a connection. If the connection breaks at once, a release may
+/// wait for another one already.
 void RoundDriver::begin(std::size_t node) {
+    const auto* const connection = connections_[node].get();
     proceed(node);
-    if (woken_ && round_.is_connecting(node)) nodes_[node]->wait_to_write(*connections_[node], *this);
+    if (woken_ && round_.is_connecting(node) && connections_[node].get() == connection)
+        nodes_[node]->wait_to_write(*connection, *this);
 }
 
 /// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.

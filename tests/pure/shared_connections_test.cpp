@@ -153,6 +153,22 @@ TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+// The first connection breaks when the release is written, and the second one before it is established.
+TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
+    auto& server = network.server(1);
+    server.paused = true;  // does not answer the handshake
+    acquire("r", "A");
+    run();
+    server.close_connections(network.clock().now());
+    server.unreachable = true;
+    const auto& round = release("r", "A");
+    server.unreachable = false;
+    server.refuses = true;
+    run();
+    EXPECT_EQ(round.tally().granted(), 2U);
+    EXPECT_EQ(round.tally()[1].cause, Errc::connection_failed);
+}
+
 // ---- Scripts
 
 TEST_F(SharedConnections, ScriptsThatTheServerForgetsAreSentAgain) {
