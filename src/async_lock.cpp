@@ -217,6 +217,7 @@ void AsyncLock::Impl::leave() noexcept {
         write_release();
         self_.reset();
     } else if (done_) {
+        state_->end_watch(state_->number());
         cancel();
     } else {
         release_and_leave();

@@ -193,6 +193,20 @@ TEST(SemaphoreAtEachSuspensionPoint, AShutdownReleasesTheSlotThatIsBeingAcquired
     }
 }
 
+TEST(ALockDestroyedDuringAnExtension, ReportsNoLossThatTheExtensionFinds) {
+    int reports = 0;
+    const auto count = [&reports](auto&&...) { ++reports; };
+    LoopWorld world{{.ttl = 10s, .watchdog = loop_watchdog(), .on_lost = count}};
+    acquire_first(world);
+    const std::stop_callback on_stop{world.lock->lost(), count};
+    for (std::size_t node = 0; node < world.size; ++node) world.ask(node, {"DEL", "r"});
+    world.lock->extend(world.report());
+    world.lock.reset();
+    world.run_to_the_end();
+    EXPECT_EQ(world.results[0].error(), Errc::cancelled);
+    EXPECT_EQ(reports, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Operations, AtEachSuspensionPoint,
     testing::Values(Scenario{"AcquiresAFreeResource", plain, [](LoopWorld&) {}, acquire},

@@ -9,8 +9,9 @@
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
 //     free        | there is no lease: has_lease_ is false          | begin() → held
-//     held        | the lease may be extended, and its loss will be | report_loss(), request_stop() → ending
-//                 | reported                                        | begin_release() → unconfirmed
+//     held        | the lease may be extended, and its loss will be | report_loss(), request_stop(),
+//                 | reported                                        | end_watch() → ending
+//                 |                                                 | begin_release() → unconfirmed
 //                 |                                                 | forget() → free
 //     ending      | the lease is not extended any more, and no      | begin_release() → unconfirmed
 //                 | further loss is reported: ending_ is true       | forget() → free
@@ -191,7 +192,7 @@ public:
             if (!is_current_locked(number)) return result;
             result = commit_locked(std::move(round), limits);
             const bool has_watchdog = stop_when_lost_.stop_possible();
-            if (result.error() != Errc::lost || lease_.released || !has_watchdog) return result;
+            if (result.error() != Errc::lost || lease_.released || ending_ || !has_watchdog) return result;
             found_lost_ = true;
             keep_for_report_locked(result);
             stopping = decide_to_stop_locked();
@@ -210,6 +211,12 @@ public:
             stopping = decide_to_stop_locked();
         }
         stopping.request_stop();
+    }
+
+    /// Reports no loss from now on, because the lock is being destroyed.
+    void end_watch(std::uint64_t number) noexcept {
+        const std::lock_guard guard{mutex_};
+        if (is_current_locked(number)) ending_ = true;
     }
 
     // ---- For the watchdog
