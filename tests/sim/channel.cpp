@@ -60,6 +60,7 @@ std::ptrdiff_t Channel::receive(std::span<char> bytes) {
         std::copy_n(input_.begin(), length, bytes.begin());
         input_.erase(0, length);
         if (input_.empty()) note_read();
+        news_ = broken_;
         return static_cast<std::ptrdiff_t>(length);
     }
     return broken_ ? -ECONNRESET : -EAGAIN;

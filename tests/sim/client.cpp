@@ -16,11 +16,13 @@ Client::Client(Environment environment, Rng rng, std::string name, DriftingClock
 }
 
 Client::~Client() {
+    network_->abandon();  // a fiber that ignores the end of the process must not wait
     process_.end();
 }
 
-void Client::use_loop(Rng rng, double disturbs) {
-    loop_ = std::make_unique<SimLoop>(*this, network_->network(), rng, disturbs);
+void Client::use_loop(Rng rng, double disturbs, double restarts) {
+    const SimLoop::Disturbances all{.operation = disturbs, .all = restarts};
+    loop_ = std::make_unique<SimLoop>(*this, network_->network(), rng, all);
 }
 
 detail::Renewer* Client::watchdog() {

@@ -45,7 +45,7 @@ public:
     Entropy& entropy() noexcept { return entropy_; }
 
     /// Makes the locks of this client use an event loop, which sometimes disturbs their operations.
-    void use_loop(Rng rng, double disturbs);
+    void use_loop(Rng rng, double disturbs, double restarts);
     /// Returns null if the client does not use an event loop.
     SimLoop* loop() noexcept { return loop_.get(); }
 

@@ -39,7 +39,8 @@ struct Plan {
     int clients = 3;
     int threads = 1;  ///< the threads of each client; each has locks of its own
     bool loops = false;   ///< the locks of each client are in an event loop, where they share connections
-    double disturbs = 0;  ///< the probability that a turn of a loop cancels an operation or destroys its lock
+    double disturbs = 0;  ///< the probability that an event cancels an operation or destroys its lock
+    double restarts = 0;  ///< the probability that a turn shuts the loop down, and begins anew
     int resources = 1;
     int turns = 5;  ///< how many acquisitions each thread attempts
     milliseconds least_ttl{200};

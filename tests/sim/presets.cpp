@@ -331,6 +331,7 @@ void leading(Plan& plan) {
 void loops(Plan& plan) {
     plan.loops = true;
     plan.disturbs = 0.01;
+    plan.restarts = plan.calm ? 0 : 0.0005;
     plan.threads *= 6;
     plan.resources *= 2;
     plan.world.conditions.parts = plan.calm ? 0 : 0.05;
@@ -349,6 +350,7 @@ void breaking_loops(Plan& plan) {
     contended(plan);
     loops(plan);
     plan.heals = true;
+    plan.restarts = 0;
     plan.disturbs = 0.03;
     plan.world.conditions = {.mean = 1ms, .breaks = 0.01, .parts = 0.1};
     plan.least_ttl = plan.longest_ttl = 10min;
@@ -380,7 +382,7 @@ void queueing_loops(Plan& plan) {
     loops(plan);
     plan.disturbs = 0;
     plan.clients = 3;
-    plan.turns = 5;
+    plan.threads = 2;
 }
 
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.

@@ -15,7 +15,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
     for (int number = 1; number <= plan.clients; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         client.process().meet(plan.hazards);
-        if (plan.loops) client.use_loop(rng.child(), plan.disturbs);
+        if (plan.loops) client.use_loop(rng.child(), plan.disturbs, plan.restarts);
         for (int thread = 0; thread < plan.threads; ++thread)
             client.does([&client, &plan, &faults, own = rng.child()] {
                 if (plan.leading) return LeaderWorkload{client, plan, own}.run();

@@ -13,7 +13,7 @@ struct SimLoop::Call {
     std::optional<Stopwatch> disturbed{};
 };
 
-SimLoop::SimLoop(Client& client, ProcessNetwork& network, Rng rng, double disturbs)
+SimLoop::SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs)
     : client_(client), process_(client.process()), network_(network), rng_(rng), disturbs_(disturbs) {
     nodes_.emplace(client.nodes(), *this, client.clock(), client.entropy());
     process_.spawn([this] { run(); }, Service::background);
@@ -64,8 +64,9 @@ void SimLoop::turn() {
             forget(fd);
             ready(fd);
         }
-        if (rng_.chance(disturbs_)) disturb();
+        if (rng_.chance(disturbs_.operation)) disturb();
     }
+    if (rng_.chance(disturbs_.all)) restart();
 }
 
 void SimLoop::watch(int fd, bool reads, bool writes) {
@@ -129,7 +130,7 @@ void SimLoop::end(Call& call, Result result) {
         checker.violated(Rule::ends_in_time, client_.name() + " in an operation that was cancelled");
     call.result = std::move(result);
     process_.wake(*call.waits);
-    if (rng_.chance(disturbs_)) disturb();
+    if (rng_.chance(disturbs_.operation)) disturb();
 }
 
 void SimLoop::disturb() {
@@ -143,6 +144,21 @@ void SimLoop::disturb(Call& call, bool destroys) {
     client_.note([&] { return destroys ? "destroys a lock during an operation" : "cancels an operation"; });
     if (!call.disturbed) call.disturbed.emplace(process_);
     destroys ? call.operation.destroy() : call.operation.cancel();
+}
+
+/// The completions of the operations that are under way are not called.
+void SimLoop::restart() {
+    client_.note([] { return "shuts its loop down"; });
+    const Process::IgnoreCrash ignore_crash{process_};  // the shutdown may wait for a millisecond
+    nodes_->shut_down();
+    client_.checker().expect(watched_.empty(), Rule::one_completion, client_.name() + " still waits for events");
+    nodes_.emplace(client_.nodes(), *this, client_.clock(), client_.entropy());
+    for (const auto* const destroy : locks_) (*destroy)();
+    for (const auto& call : calls_) {
+        if (!call->begun || call->result) continue;
+        call->result = Result{Errc::cancelled};
+        process_.wake(*call->waits);
+    }
 }
 
 }  // namespace redlock::sim

@@ -3,8 +3,8 @@
 // program use one that several threads run.
 //
 // A fiber that begins an operation blocks until the completion is called. Thus the workloads and the checks
-// of `Lock` serve `AsyncLock`, too. After a turn, the loop sometimes cancels an operation that is under way,
-// or destroys its lock.
+// of `Lock` serve `AsyncLock`, too. At any event, the loop may cancel an operation that is under way, or
+// destroy its lock.
 #pragma once
 
 #include "checker.hpp"
@@ -33,9 +33,14 @@ namespace redlock::sim {
 
 class SimLoop final : public EventLoop {
 public:
-    /// Starts the fiber of the loop, which ends with the process. After each turn, `disturbs` is the
-    /// probability of a cancellation or destruction.
-    SimLoop(Client& client, ProcessNetwork& network, Rng rng, double disturbs);
+    /// How often the loop disturbs its operations.
+    struct Disturbances {
+        double operation = 0;  ///< the probability that an event cancels an operation or destroys its lock
+        double all = 0;        ///< the probability that a turn shuts the AsyncNodes down, and makes a new one
+    };
+
+    /// Starts the fiber of the loop, which ends with the process.
+    SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs);
 
     AsyncNodes& nodes() noexcept { return *nodes_; }
 
@@ -45,14 +50,19 @@ public:
 
     // ---- For the other fibers.
 
+    /// Destroys a lock, and makes another one in its place.
+    using Destroy = std::function<void()>;
     /// An operation, and the means to disturb it. The loop calls them.
     struct Operation {
         std::function<void(Completion)> begin;
         std::function<void()> cancel;
-        std::function<void()> destroy;
+        const Destroy& destroy;
     };
     /// Begins an operation, and blocks until it has ended. A stop cancels it.
     Result await(Operation operation, const std::stop_token& stop);
+    /// Adds or removes a lock that the loop destroys when it is shut down.
+    void add(const Destroy& lock) { locks_.push_back(&lock); }
+    void remove(const Destroy& lock) { std::erase(locks_, &lock); }
     /// Calls a function in the loop.
     template <class Function>
     void call(Function function) {
@@ -77,17 +87,19 @@ private:
     void disturb();
     void disturb(Call& call, bool destroys);
     void end(Call& call, Result result);
+    void restart();
 
     Client& client_;
     Process& process_;
     ProcessNetwork& network_;
     Rng rng_;
-    const double disturbs_;
+    const Disturbances disturbs_;
     Task* fiber_ = nullptr;
     std::mutex mutex_{};
     std::map<int, Watched> watched_{};
     Clock::time_point wake_at_ = Clock::never();
     std::vector<std::shared_ptr<Call>> calls_{};
+    std::vector<const Destroy*> locks_{};
     std::optional<AsyncNodes> nodes_{};
 };
 
@@ -100,9 +112,14 @@ public:
     explicit InLoop(SimLoop& loop, const Arguments&... arguments)
         : loop_(loop),
           make_([&loop, arguments...] { return std::make_unique<Async>(loop.nodes(), arguments...); }),
-          it_(make_()) {}
+          it_(make_()) {
+        loop_.add(destroy_);
+    }
     ~InLoop() {
-        loop_.call([this] { it_.reset(); });
+        loop_.call([this] {
+            loop_.remove(destroy_);
+            it_.reset();
+        });
     }
     InLoop(const InLoop&) = delete;
     InLoop& operator=(const InLoop&) = delete;
@@ -139,7 +156,7 @@ public:
 
 private:
     Result await(std::function<void(Completion)> begin, const std::stop_token& stop = {}) {
-        return loop_.await({std::move(begin), [this] { it_->cancel(); }, [this] { replace(); }}, stop);
+        return loop_.await({std::move(begin), [this] { it_->cancel(); }, destroy_}, stop);
     }
     /// The queries must not be called during the destruction.
     void replace() {
@@ -150,6 +167,7 @@ private:
     SimLoop& loop_;
     std::function<std::unique_ptr<Async>()> make_;
     std::unique_ptr<Async> it_;
+    const SimLoop::Destroy destroy_ = [this] { replace(); };
 };
 
 /// A lock or semaphore of a client, in the front that the client uses.
