@@ -99,6 +99,7 @@ public:
     Peer& operator=(const Peer&) = delete;
 
     void accept() { socket_ = ::accept(listener_, nullptr, nullptr); }
+    void end_stream() const { EXPECT_EQ(::shutdown(socket_, SHUT_WR), 0); }
     /// Reads everything. Returns 0 at an orderly end of the connection, otherwise an errno.
     int read_to_the_end() {
         std::array<char, 65'536> bytes;
@@ -139,6 +140,16 @@ struct OsSockets : testing::Test {
     OsNetwork network{};
     std::unique_ptr<Socket> socket{};
 };
+
+// A server that is restarted ends its idle connections. None of them may be used again.
+TEST_F(OsSockets, HaveInputAtTheEndOfTheStream) {
+    EXPECT_FALSE(socket->has_input());
+    peer.end_stream();
+    PollEntry entry{.socket = socket.get(), .fd = socket->fd()};
+    network.wait({&entry, 1}, now(), now() + 1min);
+    EXPECT_TRUE(entry.ready);
+    EXPECT_TRUE(socket->has_input());
+}
 
 // A command that was given up must not be executed later.
 TEST_F(OsSockets, DropUnsentBytesIfAsked) {
