@@ -25,7 +25,8 @@ void add_row(Table& table, const std::string& verb, const LatencyHistogram& late
 std::string stripe(std::uint64_t count, std::uint64_t most) {
     constexpr std::uint64_t longest = 50;
     std::string result;
-    if (count > 0) result.append(std::max<std::uint64_t>(count * longest / most, 1), '#');
+    if (count > 0)
+        result.append(static_cast<std::size_t>(std::max<std::uint64_t>(count * longest / most, 1)), '#');
     return result;
 }
 

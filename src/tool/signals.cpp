@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 namespace redlock::tool {
 namespace {
@@ -51,7 +52,8 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
         const auto left =
             std::clamp<Clock::duration>(deadline - boot_clock().now(), Clock::duration::zero(), 1h);
         const auto whole = floor<seconds>(left);
-        const timespec most{.tv_sec = whole.count(), .tv_nsec = nanoseconds{left - whole}.count()};
+        const timespec most{.tv_sec = static_cast<std::time_t>(whole.count()),  // 32 bits on some machines
+                            .tv_nsec = static_cast<long>(nanoseconds{left - whole}.count())};
         const int signal = ::sigtimedwait(&awaited_, nullptr, &most);
         if (signal == SIGCHLD || (signal > 0 && !is_ignored(signal))) return signal;
         if (boot_clock().now() >= deadline) return std::nullopt;
