@@ -300,8 +300,8 @@ public:
     std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {
-            const std::unique_lock guard{loop->mutex(), std::try_to_lock};
-            if (!guard.owns_lock() || !loop->expired()) return false;
+            const std::unique_lock free{loop->mutex(), std::try_to_lock};
+            if (!free.owns_lock() || !loop->expired()) return false;
             loop->shut_down();
             return true;
         });
