@@ -43,19 +43,19 @@ bool Listeners::join(std::size_t node, User& user, bool probes) {
         it.listener = std::move(listener);
     }
     wake();
-    it.users.insert(&user);
+    if (std::ranges::find(it.users, &user) == it.users.end()) it.users.push_back(&user);
     return true;
 }
 
 auto Listeners::state(std::size_t node, User& user) const noexcept -> State {
     const auto& it = of_[node];
-    if (!it.users.contains(&user)) return State::none;
+    if (std::ranges::find(it.users, &user) == it.users.end()) return State::none;
     return it.listening ? State::listening : State::subscribing;
 }
 
 void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     auto& it = of_[node];
-    if (it.users.erase(&user) == 0 || !it.users.empty()) return;
+    if (std::erase(it.users, &user) == 0 || !it.users.empty()) return;
     watches_.end(it.entry);
     try {
         if (keeps && it.listening)

@@ -33,10 +33,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace redlock::loop {
 
@@ -94,7 +94,7 @@ private:
         std::unique_ptr<Listener> listener{};
         Clock::time_point until{};  // when a listener that is subscribing fails
         bool listening = false;
-        std::set<User*> users{};
+        std::vector<User*> users{};  // in the order in which they have joined
         std::map<std::string, Ticket> tickets{};
         std::deque<std::string> gone{};  // the newest tickets that are gone; the newest is the last
         Clock::time_point next_read{};   // when it reads again, see read()

@@ -37,7 +37,7 @@ std::optional<int> Channel::connect_result() {
 }
 
 std::ptrdiff_t Channel::send(std::string_view bytes) {
-    if (broken_) return -EPIPE;
+    if (broken_) return report_the_end(-EPIPE);
     if (timeline_.now() < full_until_) return -EAGAIN;
     if (const auto accepted = network_.accepts(bytes.size()); accepted < bytes.size()) {
         bytes = bytes.substr(0, accepted);
@@ -63,7 +63,13 @@ std::ptrdiff_t Channel::receive(std::span<char> bytes) {
         news_ = broken_;
         return static_cast<std::ptrdiff_t>(length);
     }
-    return broken_ ? -ECONNRESET : -EAGAIN;
+    return broken_ ? report_the_end(-ECONNRESET) : -EAGAIN;
+}
+
+/// The process knows from now on that no release can follow a SET on this connection.
+std::ptrdiff_t Channel::report_the_end(std::ptrdiff_t error) {
+    pending_sets_.clear();
+    return error;
 }
 
 void Channel::notify() {

@@ -74,6 +74,7 @@ public:
     void published(std::string_view channel, std::string_view message) override;
 
 private:
+    std::ptrdiff_t report_the_end(std::ptrdiff_t error);
     void reach();
     void transmit(Words words);
     void arrive(int epoch);
@@ -101,7 +102,7 @@ private:
     support::CommandReader reader_{std::numeric_limits<std::size_t>::max()};
     std::deque<Words> to_node_{};           // in transit to the node
     std::deque<std::string> to_process_{};  // in transit to the process
-    Instant full_until_{};  // until then the socket accepts no bytes
+    Instant full_until_{};                  // until then the socket accepts no bytes
     Instant last_to_node_{};
     Instant last_to_process_{};
     int epoch_ = 0;  // messages of an earlier epoch do not arrive as scheduled

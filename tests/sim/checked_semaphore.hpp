@@ -17,9 +17,7 @@ namespace redlock::sim {
 class CheckedSemaphore final : public Checker::Holder {
 public:
     CheckedSemaphore(Client& client, std::string name, std::size_t limit, LockOptions options)
-        : client_(client),
-          name_(std::move(name)),
-          semaphore_(client, name_, limit, std::move(options)) {
+        : client_(client), name_(std::move(name)), semaphore_(client, name_, limit, std::move(options)) {
         client_.checker().add(*this, limit);
     }
     ~CheckedSemaphore() { client_.checker().remove(*this); }

@@ -97,7 +97,8 @@ public:
     void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
                         NodeSet unreached);
     /// Expects the same at the end, of a process that has not crashed.
-    void expect_gone_at_the_end(const Process& process, std::string owner, std::vector<std::string> resources) {
+    void expect_gone_at_the_end(const Process& process, std::string owner,
+                                std::vector<std::string> resources) {
         over_.push_back({&process, std::move(owner), std::move(resources)});
     }
     void expect(bool condition, Rule rule, const std::string& text) {

@@ -37,7 +37,7 @@ struct Plan {
 
     // The clients.
     int clients = 3;
-    int threads = 1;  ///< the threads of each client; each has locks of its own
+    int threads = 1;      ///< the threads of each client; each has locks of its own
     bool loops = false;   ///< the locks of each client are in an event loop, where they share connections
     double disturbs = 0;  ///< the probability that an event cancels an operation or destroys its lock
     double restarts = 0;  ///< the probability that a turn shuts the loop down, and begins anew
@@ -67,7 +67,7 @@ struct Plan {
     Hazards hazards{};
 
     // The faults.
-    bool calm = false;  ///< no connection and no node ever fails
+    bool calm = false;   ///< no connection and no node ever fails
     bool heals = false;  ///< when all clients have ended, nothing fails any more, and nothing may be left
     std::vector<Fault> faults{};
     nanoseconds fault_interval = 200ms;  ///< the average time between two faults

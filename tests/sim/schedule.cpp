@@ -23,7 +23,8 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
             });
     }
     if (plan.calm) world.is_calm();
-    if (plan.queueing) world.is_queueing(plan.retry_delay, static_cast<std::size_t>(plan.clients * plan.threads));
+    if (plan.queueing)
+        world.is_queueing(plan.retry_delay, static_cast<std::size_t>(plan.clients * plan.threads));
 }
 
 /// Nothing fails any more. Each client makes a few rounds, because a node that has failed is asked again by a

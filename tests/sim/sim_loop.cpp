@@ -151,7 +151,8 @@ void SimLoop::restart() {
     client_.note([] { return "shuts its loop down"; });
     const Process::IgnoreCrash ignore_crash{process_};  // the shutdown may wait for a millisecond
     nodes_->shut_down();
-    client_.checker().expect(watched_.empty(), Rule::one_completion, client_.name() + " still waits for events");
+    client_.checker().expect(watched_.empty(), Rule::one_completion,
+                             client_.name() + " still waits for events");
     nodes_.emplace(client_.nodes(), *this, client_.clock(), client_.entropy());
     for (const auto* const destroy : locks_) (*destroy)();
     for (const auto& call : calls_) {

@@ -176,10 +176,9 @@ class OfClient {
 public:
     template <class... Arguments>
     explicit OfClient(Client& client, const Arguments&... arguments)
-        : it_(client.loop()
-                  ? Front{std::in_place_type<InLoop<Async>>, *client.loop(), arguments...}
-                  : Front{std::in_place_type<Blocking>, client.nodes(), arguments..., client.clock(),
-                          client.entropy()}) {}
+        : it_(client.loop() ? Front{std::in_place_type<InLoop<Async>>, *client.loop(), arguments...}
+                            : Front{std::in_place_type<Blocking>, client.nodes(), arguments...,
+                                    client.clock(), client.entropy()}) {}
 
     Result acquire(const std::stop_token& stop = {}) {
         return call([&](auto& it) { return it.acquire(stop); });

@@ -190,8 +190,9 @@ void SimNodes::sent(const Channel& channel, const Words& words) {
         return &other != &channel && &other.node() == &channel.node() && other.is_overtaken_by(words);
     };
     if (network_.any_channel(is_overtaken))
-        checker_.violated(Rule::order_is_kept,
-                          process_.name() + ": " + text(words) + " to " + channel.node().name());
+        checker_.violated(Rule::order_is_kept, process_.name() + ": " + text(words) + " " +
+                                                   process_.log().nickname(owner) + " to " +
+                                                   channel.node().name());
     if (extends(words) && released_.contains(owner))
         checker_.violated(Rule::over_with_release, process_.name() + ": " + text(words));
 }
