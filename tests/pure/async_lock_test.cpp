@@ -389,6 +389,18 @@ TEST_F(InALoop, TheWatchdogExtendsManyLocksInOneRound) {
     EXPECT_FALSE(loop.run_once());
 }
 
+// A loop that runs until it has nothing to do would otherwise run for a third of the ttl longer.
+TEST_F(InALoop, TheWatchdogWaitsForNothingAfterTheRelease) {
+    auto it = lock({.ttl = 1min, .watchdog = loop_watchdog()});
+    it.acquire(report());
+    pass(1ms);
+    const auto start = world.clock.now();
+    it.release(report());
+    run();
+    EXPECT_EQ(results.size(), 2U);
+    EXPECT_LT(world.clock.now() - start, 1s);
+}
+
 TEST_F(InALoop, TheWatchdogReportsALossBeforeTheValidityEnds) {
     std::vector<Result> losses;
     auto it = lock({.ttl = 3s, .watchdog = loop_watchdog(), .on_lost = [&](const Result& loss) {

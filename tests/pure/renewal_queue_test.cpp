@@ -88,6 +88,22 @@ TEST_F(RenewalQueue, BeginsWithTheNodesOfTheMostUrgentLock) {
     }
 }
 
+// C6. If a node hangs in this round, the report must not wait for it.
+TEST_F(RenewalQueue, EndsARoundWhenTheLossOfALockThatIsNotExtendedIsDue) {
+    auto options = watched(30s);
+    options.max_hold = 1s;
+    const auto limited = world.held("limited", options);
+    const auto other = world.held("other", watched(3s));
+    pass(28s);
+    const auto due = world.clock.now() + limited.remaining() - 5ms;
+    world.clock.advance(1200ms);
+    auto batch = queue.begin_batch();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->acquisitions.size(), 1U);
+    EXPECT_EQ(batch->limits.deadline, due);
+    queue.postpone(*batch);
+}
+
 // This also holds if the holder has extended the lock itself, with another ttl.
 TEST_F(RenewalQueue, ExtendsTheHolderDescriptionWithTheLock) {
     const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
