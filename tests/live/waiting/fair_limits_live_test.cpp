@@ -2,6 +2,8 @@
 // attempts; and what becomes of it in a child of fork().
 #include "waiting_world.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -171,28 +173,23 @@ TEST_F(Limits, ARefusalReportsThePlace) {
 }
 
 // S69. The same if there is little time: for a client that has connected to no node before, and then for one
-// that knows that others hold the resource. On a busy machine, some calls have no time for it.
+// that knows that others hold the resource. On a busy machine, some calls have no time for it. Without a
+// reserve for the last attempt, none has.
 TEST_F(Limits, ARefusalAfter200MsReportsThePlace) {
     const std::string place = "held by another on [345] of 5 nodes, for at most [0-9]+ ms more, 0 in front.*";
     std::deque<TcpProxy> links;
     std::vector<std::string> names;
     for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
     for (auto& link : links) link.delay(2ms);
-    int reported = 0;
-    for (int client = 0; client < 50 && reported < 10; ++client) {
+    std::array<int, 2> reported{};
+    for (int client = 0; client < 100 && std::ranges::min(reported) < 10; ++client) {
         RedisNodes nodes{names, timeouts()};
-        for (int call = 0; call < 2; ++call) {
-            const auto before = processor_wait(world);
-            const SchedulingDelayMonitor monitor;
+        for (auto& of_call : reported) {
             const auto message = Lock{nodes, the_resource, fair()}.acquire_for(200ms).message();
-            const auto delay = monitor.delay() + processor_wait(world) - before;
-            if (testing::Value(message, testing::MatchesRegex(place)))
-                ++reported;
-            else
-                EXPECT_THAT(delay, LastsAtLeast(20ms)) << message;
+            of_call += testing::Value(message, testing::MatchesRegex(place)) ? 1 : 0;
         }
     }
-    EXPECT_GE(reported, 10);
+    EXPECT_GE(std::ranges::min(reported), 10) << testing::PrintToString(reported);
 }
 
 // ---- The end of the process
