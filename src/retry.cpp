@@ -2,8 +2,9 @@
 // numbers, it is the longest.
 #include <redlock/retry.hpp>
 
+#include "little_endian.hpp"
+
 #include <array>
-#include <bit>
 #include <cstddef>
 
 namespace redlock {
@@ -11,7 +12,7 @@ namespace redlock {
 Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept {
     std::array<std::byte, sizeof(std::uint64_t)> bytes{};
     if (entropy.fill(bytes)) return longest;
-    const auto fraction = static_cast<double>(std::bit_cast<std::uint64_t>(bytes)) / 0x1p64;
+    const auto fraction = static_cast<double>(little_endian(bytes)) / 0x1p64;
     const auto half = static_cast<double>(longest.count()) / 2;
     return Clock::duration{static_cast<Clock::rep>(half + half * fraction)};
 }

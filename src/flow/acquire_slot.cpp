@@ -1,9 +1,9 @@
 #include "flow/acquire_slot.hpp"
 
 #include "flow/blocking_acquire.hpp"
+#include "little_endian.hpp"
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <system_error>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
     std::array<std::byte, sizeof(std::uint64_t)> bytes{};
     error = entropy.fill(bytes);
-    return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(bytes) % end);
+    return static_cast<std::size_t>(little_endian(bytes) % end);
 }
 
 /// Returns for each slot whether it is certainly taken: the nodes that may be free for it are no majority.

@@ -37,6 +37,20 @@ TEST(Retry, PausesUniformly) {
     for (const auto tenth : tenths) EXPECT_NEAR(tenth, 1'000, 150);
 }
 
+/// The last of eight bytes is the most significant one, on big-endian processors as well.
+struct HalfEntropy final : Entropy {
+    std::error_code fill(std::span<std::byte> out) noexcept override {
+        std::ranges::fill(out, std::byte{0});
+        out.back() = std::byte{0x80};
+        return {};
+    }
+};
+
+TEST(Retry, HasTheSamePausesOnEveryProcessor) {
+    HalfEntropy half;
+    EXPECT_THAT(random_pause(200ms, half), Lasts(150ms));
+}
+
 // A8. Without entropy the pause is the longest one, and never zero.
 TEST(Retry, UsesTheLongestPauseWithoutEntropy) {
     SeededEntropy dry{1};

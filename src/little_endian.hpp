@@ -1,0 +1,18 @@
+// Random bytes as a number.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock {
+
+/// Returns the same number on every processor, so that a test with a seed has the same course everywhere.
+constexpr std::uint64_t little_endian(const std::array<std::byte, 8>& bytes) noexcept {
+    std::uint64_t number = 0;
+    for (auto it = bytes.rbegin(); it != bytes.rend(); ++it)
+        number = number << 8U | std::to_integer<std::uint64_t>(*it);
+    return number;
+}
+
+}  // namespace redlock
