@@ -30,8 +30,8 @@ struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    /// If true, `attempts` limits the failures in a row for other reasons than another holder, so that
-    /// Lock::lock() waits without limit. For a client in a queue, this is always so.
+    /// If true, an attempt that fails because another client holds the resource sets the count of `attempts`
+    /// back to 0, so that Lock::lock() waits without limit. A client in a queue always counts like this.
     bool wait_while_held = false;
     /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
@@ -53,8 +53,7 @@ inline bool worth_retrying(const Result& result) {
 /// deadline. The next attempt gets twice the time that the last attempt took, and at least 1 ms. For example,
 /// if the last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
 ///
-/// But at most half of the time until the deadline is kept for the attempt. In the rest, slow nodes may
-/// recover.
+/// But the pause is at least half of the time until the deadline, so that slow nodes may recover in it.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -62,8 +61,9 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Acquires the resources of a request, and blocks until this has succeeded or failed. Changes `lease` only
-/// on success. The number of attempts is that of `limits`, and the pauses are those of `retry`.
+/// Acquires the resources of a LeaseRequest (algorithm.hpp), and blocks until this has succeeded or failed.
+/// Changes `lease` only on success. The number of attempts is that of `limits`, and the pauses are those of
+/// `retry`.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
 

@@ -10,15 +10,16 @@
 //      drift allows for clocks that run at different rates.)
 //   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
-//      reached, even if the node refused. After a random pause, it begins again with step 1 (acquire.hpp).
+//      reached, also where the node refused, as the specification says. After a random pause, it begins again
+//      with step 1 (acquire.hpp).
 //
 // To extend the lock, the client does steps 1 to 4 with a command that resets the expiry if the key still has
 // the owner. The command goes to every node that the command of step 2 may have reached.
 //
-// Words from other files: a *request* is a command and the nodes that the command goes to. In a *round*, the
-// client sends a request and collects the votes. The vote of a node is granted, refused, or unknown if the
-// node gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the client
-// knows about one acquisition (lease.hpp). A lease without an owner is empty.
+// Words from other files: a *request* is a command, and the set of nodes to which it is sent. In a *round*,
+// the client sends a request and collects the votes. The vote of a node is granted, refused, or unknown if
+// the node gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the
+// client knows about one acquisition (lease.hpp). A lease without an owner is empty.
 //
 // The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
 // of the steps, and applies the votes on an extension to the lease. outcome.hpp decides whether a round was
@@ -43,8 +44,8 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that its rounds need. From a LeaseRequest the functions
-/// below make the Request (nodes.hpp) of each round.
+/// The resources to lock, and the options of the lock that its rounds need. It is not a Request (nodes.hpp).
+/// The functions below make the Request of each round from it.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -62,8 +63,8 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. With `fencing`, each node also counts this holder (fencing.hpp). `queue` is null unless the
-/// client waits in a queue (waiting.hpp).
+/// get. With `fencing`, each node also increments its counter of holders (fencing.hpp). `queue` is null
+/// unless the client waits in a queue (waiting.hpp).
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,

@@ -33,16 +33,17 @@
 //
 //   majority      more than half of the configured nodes, whether they are up or not
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
-//                 other, unless NodesOptions::round says otherwise. All other rounds ask all nodes at once
+//                 other, unless NodesOptions::round says otherwise. All other rounds send to all nodes first,
+//                 and then await the answers
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
 //   validity      the time for which a holder may rely on the lock. It begins with the round that acquired or
 //                 last extended the lock, and lasts for ttl − drift, unless the lock turns out to be lost.
 //                 The drift (by default 1 % of the ttl + 2 ms) allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. A watchdog has threads of its own, in which
-// LockOptions::on_lost and each std::stop_callback on lost() run. They may release or destroy the lock all
-// the same.
+// the same resource, and may share one Nodes. The functions that a watchdog calls run in threads of its own:
+// LockOptions::on_lost, and each std::stop_callback on lost(). Such a function may release or destroy the
+// lock, although the lock belongs to another thread.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //
@@ -184,9 +185,9 @@ public:
     Result try_acquire();
 
     /// Makes attempts until `span` is over, without a limit of their number. Blocks for at most `span` plus
-    /// one node_timeout, in which the last attempt deletes its keys, and one more if memory runs out. Returns
-    /// the outcome of the last complete attempt, or `deadline` if there was none. Makes no attempt if `span`
-    /// is not positive.
+    /// one node_timeout, in which the last attempt deletes its keys. If there is no memory for that, it is
+    /// tried for one node_timeout more. Returns the outcome of the last complete attempt, or `deadline` if
+    /// there was none. Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
@@ -203,8 +204,8 @@ public:
     /// its old end if that is later. Blocks for at most one node_timeout.
     ///
     /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
-    ///   From now on, valid() is false. If there is a watchdog, it reports the loss. If it has done so before
-    ///   (LockOptions::margin), valid() is unchanged.
+    ///   If the watchdog has reported the loss before (LockOptions::margin), valid() is unchanged. Otherwise
+    ///   valid() is false from now on, and the watchdog, if there is one, reports the loss.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
@@ -221,9 +222,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
-    /// not ended, the lock is unconfirmed after `no_quorum`, and after `lost` if no majority has answered. In
-    /// all other cases it is free.
+    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free,
+    /// except in two cases: after `no_quorum`, and after `lost` if no majority has answered, it is
+    /// unconfirmed until the instant at which the validity would have ended without the release.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog

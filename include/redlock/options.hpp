@@ -104,7 +104,7 @@ struct LockOptions {
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
     /// The time that the holder needs to stop its work. If the lock could not be extended, the watchdog
-    /// reports the loss this long before the validity ends, and does not extend the lock any more. So work
+    /// reports the loss so early that this time is left, and does not extend the lock any more. So work
     /// that stops within the margin ends while valid() is still true. There is no margin if too many nodes
     /// have lost the key, because valid() is then false at once.
     ///
@@ -116,8 +116,8 @@ struct LockOptions {
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
     ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms, or a hundredth of the
-    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, valid()
-    ///    is false from the report on.
+    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, the
+    ///    report makes valid() false, although 5 ms of the validity are left.
     /// 2. An extension found that so many nodes have lost the key that the others are no majority. The report
     ///    comes at once, and valid() is false, whatever the margin.
     ///
