@@ -43,6 +43,7 @@ public:
     SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs);
 
     AsyncNodes& nodes() noexcept { return *nodes_; }
+    Process& process() noexcept { return process_; }
 
     void watch(int fd, bool reads, bool writes) override;
     void forget(int fd) noexcept override;
@@ -116,6 +117,7 @@ public:
         loop_.add(destroy_);
     }
     ~InLoop() {
+        const Process::IgnoreCrash ignore_crash{loop_.process()};  // it may wait to send its release
         loop_.call([this] {
             loop_.remove(destroy_);
             it_.reset();
@@ -160,6 +162,7 @@ private:
     }
     /// The queries must not be called during the destruction.
     void replace() {
+        const Process::IgnoreCrash ignore_crash{loop_.process()};
         auto next = make_();
         std::swap(it_, next);
     }
