@@ -126,21 +126,26 @@ void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock
     process_.check_alive();
     const auto has_news = [this](const PollEntry& entry) { return channel_of(entry.fd)->has_news(); };
     const bool futile = process_.now() >= until && std::ranges::none_of(entries, has_news);
-    futile_waits_ = futile ? futile_waits_ + 1 : 0;
+    const auto last = std::exchange(last_wait_, process_.now());
+    futile_waits_ = futile && process_.now() == last ? futile_waits_ + 1 : 0;
     if (futile_waits_ > 1000) {
         on_endless_wait_();
         process_.crash();
         process_.check_alive();
     }
+    if (process_.now() < until) sleep_until_news(entries, until, stop);
+    for (auto& entry : entries) entry.ready = has_news(entry);
+}
+
+void ProcessNetwork::sleep_until_news(std::span<PollEntry> entries, Clock::time_point until,
+                                      const std::stop_token& stop) {
     for (const auto& entry : entries) channel_of(entry.fd)->listen(process_.current());
     Task& sleeper = *process_.current();
     const std::stop_callback alarm{stop, [&] { process_.wake(sleeper); }};
+    const auto has_news = [this](const PollEntry& entry) { return channel_of(entry.fd)->has_news(); };
     while (std::ranges::none_of(entries, has_news) && process_.now() < until && !stop.stop_requested())
         process_.wait_until(until);
-    for (auto& entry : entries) {
-        channel_of(entry.fd)->listen(nullptr);
-        entry.ready = has_news(entry);
-    }
+    for (const auto& entry : entries) channel_of(entry.fd)->listen(nullptr);
 }
 
 std::unique_ptr<BackgroundTask> ProcessNetwork::make_task(BackgroundTask::Function function) {

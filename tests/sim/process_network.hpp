@@ -61,6 +61,8 @@ public:
     void abandon();
 
 private:
+    void sleep_until_news(std::span<PollEntry> entries, Clock::time_point until, const std::stop_token& stop);
+
     Process& process_;
     sim::Network& network_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
@@ -71,7 +73,8 @@ private:
     std::vector<std::weak_ptr<Channel>> channels_{};
     Descriptors descriptors_{};
     std::function<void()> on_endless_wait_{};
-    int futile_waits_ = 0;  // since the last wait that took time or brought something
+    int futile_waits_ = 0;  // at the same instant, since the last wait that brought something
+    Clock::time_point last_wait_{};
 };
 
 }  // namespace redlock::sim
