@@ -82,11 +82,13 @@ private:
     const NodesOptions options_;
     mutable ProcessNetwork network_;
     NodeGroup group_;
+    bool shares_connections_ = false;  // in an event loop
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
     std::map<std::string, Asked, std::less<>> asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
     std::vector<std::pair<Task*, std::string>> owners_{};
     std::set<std::string, std::less<>> released_{};
+    std::set<std::string, std::less<>> repeated_{};  // owners with a second release in an event loop
 };
 
 }  // namespace redlock::sim
