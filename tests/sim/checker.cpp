@@ -127,8 +127,10 @@ void Checker::released(const CheckedLock& lock, std::size_t holds) {
     if (queue_bounds_.woken_in == 0ns) return;
     const auto now = timeline_.now();
     timeline_.after(queue_bounds_.woken_in, [this, now, resources = lock.resources(), holds] {
-        const bool held = std::any_of(holds_.begin() + static_cast<std::ptrdiff_t>(holds), holds_.end(),
-                                      [&](const Hold& it) { return it.resources == resources; });
+        const bool held = std::any_of(
+            holds_.begin() + static_cast<std::ptrdiff_t>(holds), holds_.end(), [&](const Hold& it) {
+                return std::ranges::find_first_of(it.resources, resources) != it.resources.end();
+            });
         if (!held && waits_since_before(now - queue_bounds_.entered_in, resources))
             violated(Rule::woken_in_time, resources.front());
     });
