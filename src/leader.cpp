@@ -1,6 +1,6 @@
 // A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. Then
-// it pauses. If the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock
-// ends. The work can use this time to stop, because no other leader can be elected yet.
+// the Leader pauses. If the lock cannot be extended, the work gets a stop request before the lock ends. In
+// the time between (LeaderOptions::margin), the work can stop. No other leader can be elected yet.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -81,7 +81,7 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
         algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
     if (!elected) return elected;
     if (const auto reason = detail::reason_not_to_lead(lock_.remaining(), options_, stop)) {
-        lock_.unlock();
+        lock_.unlock();  // does not wait for answers
         return Result{reason};
     }
     try {

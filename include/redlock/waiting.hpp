@@ -7,14 +7,14 @@
 //
 //   1. A refused client becomes a *waiter*. It chooses one node, its *home node*, subscribes to a channel
 //      there, and *asks* this node: it sends a command that puts its *ticket*, which names the channel, into
-//      the queue. The home node is the first node that accepts the subscription, in the configured order, so
-//      mostly all waiters have the same one.
-//   2. The reply says for how long the resource is held at most, and how many waiters are in front. The
-//   waiter
-//      then sleeps until a message wakes it, until the key expires, or for a poll_interval, or up to four
-//      times as long if many waiters are in front. Then it asks again. It also says how long it has waited,
-//      so a node that has lost its queue puts the waiters in order again. The first waiter makes an attempt
-//      each time, unless the resource is reserved for another one.
+//      the queue. The home node is the first node in the configured order that accepts the subscription.
+//      Therefore almost all waiters have the same home node.
+//   2. The reply says when the key of the lock expires, and how many waiters are in front. The waiter sleeps
+//      until a message wakes it, but at most for a poll_interval, or up to four times as long if many waiters
+//      are in front. The first waiter sleeps at most for a pause of LockOptions::retry, and the first four at
+//      most until the key expires. If no message has come, the waiter asks again. It also says how long it
+//      has waited, so a node that has lost its queue puts the waiters in order again. The first waiter then
+//      makes an *attempt* to acquire the lock, unless the resource is reserved for another waiter.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
 //      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
 //      waiter: other clients are refused at this node for a while.
@@ -27,14 +27,14 @@
 //     ---------------------------------------+---------------------------------------------------------
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
-//     a holder has died                      | its key expires, and the first four waiters ask at that time
+//     a holder has died                      | its key expires, and the first four waiters ask then (step 2)
 //     a message is lost, or the home node    | the waiters ask again (step 2)
 //     has lost its data                      |
 //     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
 //                                            | it goes back, if the old node answers attempts again
-//     the release wakes no waiter, because   | the first waiter asks again after one poll interval, or
-//     the holder uses another library, or    | after the pause of LockOptions::retry if this pause is
-//     a lock without `fair`                  | shorter
+//     the release wakes no waiter, because   | the first waiter asks again (step 2)
+//     the holder uses another library, or    |
+//     a lock without `fair`                  |
 //     the home node has a key that belongs   | the attempts of the first waiter succeed if the other nodes
 //     to no holder                           | are free (step 2)
 //     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
@@ -66,9 +66,9 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// If the home node has reported no holder for two poll intervals, the waiters in front may be unable to make
-/// attempts. Then each waiter makes one attempt although it was not woken. The waiters do so in the order of
-/// the queue, with this time between two of them.
+/// If the home node has reported no holder for two poll intervals, the waiters in front seem to be unable to
+/// acquire the lock. Then each waiter makes one attempt without a message, this much later than the waiter in
+/// front of it.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
 /// How long a waiter stays at its home node before it tries to subscribe at an earlier one in the configured

@@ -1,23 +1,24 @@
--- Acquires several resources, or one resource if SET NX PX is not enough. An acquisition can also use:
+-- Acquires several resources, or one resource if SET NX PX is not enough. An acquisition can use:
 --
 -- - A *quarantine*: the time for which a node does not vote after it may have lost its data (check_vote() in
 --   quarantine.lua). The *marker* is a key with the instant since which the node has had its data.
 -- - A *ticket*: the client has waited in the queue of its only resource. The script first takes the ticket out of the
---   queue, and deletes a reservation for it (prelude.lua). If the attempt fails, the client enters the queue again. It
---   does not lose its place, because the time for which it has waited decides the order.
+--   queue, and deletes a reservation for it (prelude.lua). If the attempt fails, the client enters the queue again
+--   at its old place, because the order depends on how long it has waited.
 -- - *Counters*: the node counts the holders of each resource. The largest count of all nodes becomes the fencing token.
 --   After the acquisition, raise_counts.lua raises the smaller counters to this token.
 --
 -- KEYS: the resources, [the queue], [the counters of the resources], [the marker].
--- ARGV: owner (a random value, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
+-- ARGV: owner (random, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
 -- [quarantine]. The queue is missing if the ticket is empty, the counters if their expiry is empty, and the marker if
 -- the quarantine is empty.
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If check_vote() finds that
--- the node must not vote, returns its reply: a status during the quarantine, or an error.
+-- the node must not vote, returns its reply: a status (quarantine) or an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
--- The index of the first counter in KEYS, or false without counters.
+-- The index of the first counter, or false.
 local counters = expiry ~= '' and (ticket == '' and n + 1 or n + 2)
 if ticket ~= '' then leave_queue(KEYS[n + 1], ticket) end
+-- check_vote() returns the text with which valid counters begin, if there are any.
 local data, failure = check_vote(counters)
 if failure then return failure end
 for i = 1, n do

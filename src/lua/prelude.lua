@@ -16,8 +16,8 @@
 -- Each node then has one *marker*: a key with the instant at which the data of the node began to exist.
 --
 -- Durations are in milliseconds, except for the quarantine and the time that a client has waited, which are in
--- microseconds. Counters and markers are in microseconds since 1970: the marker is an instant, and a counter starts
--- with the present time. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
+-- microseconds. A marker is in microseconds since 1970. A counter starts with the present time in this unit, and then
+-- counts by one. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
 -- Returns the run id and the replication id of the server, each followed by a colon. They identify its *present data*:
 -- a restart changes the run id, and a promotion to master changes the replication id. The values of counters and
@@ -70,6 +70,7 @@ local function count_holder(data, n, first, expiry)
   for i = first, first + n - 1 do
     local held = text_in(KEYS[i])
     local count = held and number_of_any_data(held)
+    -- If the key does not exist, `held` is false. Otherwise it must be a count.
     if held ~= false and not count then
       return nil, {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no count'}
     end
@@ -89,7 +90,8 @@ end
 --     0        a counter is missing or belongs to other data; nothing was changed. The next acquisition starts it with
 --              the present time.
 --     -count   the token is ahead of the server's clock by more than the expiry; nothing was changed. `count` is the
---              largest counter. A raised counter could expire, and start again with a time below the token.
+--              largest counter. A raised counter could expire before the clock reaches the token, and would then
+--              start again below the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -216,9 +218,9 @@ end
 -- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out all other locks. Both keys
 -- expire with the last reader.
 
--- Returns the shared marker of this resource. If the name of the resource is in braces, such as `{x}`, the key of its
--- readers ends with ':tag-readers', and the marker is 'redlock:shared-tag'. Earlier versions of this library use
--- another key and the marker 'redlock:shared' there, so the readers of both versions exclude each other.
+-- Returns the shared marker of this resource. A resource `{x}`, with a name in braces, has its readers in
+-- `{x}:tag-readers`, because `{x}:readers` belongs to `x`. Its marker is 'redlock:shared-tag', because earlier versions
+-- of this library use another key and 'redlock:shared'. So their readers and the present ones exclude each other.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end

@@ -7,8 +7,8 @@
 -- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
 --
 -- A *minimum hold time* (LockOptions::min_hold): the resource must stay unavailable for some time after its
--- acquisition. For the rest of this time, the script replaces the owner by a value that belongs to nobody. If it kept
--- the owner, an extension that arrives late would restore the whole ttl. With a rest of this time, KEYS has no queues.
+-- acquisition. If some of this time remains, the script replaces the owner by a value that belongs to nobody. If it
+-- kept the owner, an extension that arrives late would restore the whole ttl. KEYS has no queues then.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. An error there does not prevent the deletion. The first row that applies decides:
@@ -20,7 +20,7 @@
 --                                                       | the other nodes become free
 --
 -- A client that leaves the queue without an attempt sends a release, too. ARGV[1] and ARGV[4] are then its ticket, and
--- ARGV[6] is empty. Its table is:
+-- ARGV[6] is empty. The first of these rows that applies then decides:
 --
 --     the resource is reserved for this client          | wakes the next client
 --     the resource is reserved for another client       | wakes nobody

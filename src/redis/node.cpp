@@ -32,11 +32,12 @@ std::string_view address_bytes(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    // Connections must be kept even if there is no memory left: a draining one may have an unsent release.
+    // A draining connection must be kept even without memory, because it may have an unsent release.
     draining_.reserve(max_draining);
     idle_.reserve(std::min<std::size_t>(options_.max_idle, 64));
 }
 
+/// Returns true if it sends releases of broken connections again.
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
     if (config_.has_sentinels()) drop_former_locked(now);
@@ -70,7 +71,7 @@ void Node::drop_former_locked(Clock::time_point now) {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
-    for (const auto& it : shared_)  // sweep() lets the rounds leave a broken connection
+    for (const auto& it : shared_)  // The rounds leave a broken one in sweep().
         if (is_former_locked(*it->connection))
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
@@ -83,6 +84,7 @@ bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_p
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
 
+/// `probe_` is the unfinished connection of a *probe*, an attempt to reach a failed node.
 void Node::advance_probe_locked(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
@@ -109,15 +111,14 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases of the connection are sent
 /// again on another one, unless Connection::forget_releases() was called. If the connection with the releases
-/// broke before it was ready, the node has failed. The observer gets `cause` and `why`, or the failure of the
-/// connection if it is broken already.
+/// broke before it was ready, the node has failed. The observer gets `cause` and `why`, or the failure of
+/// a broken connection.
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
     const bool has_failed =
         was_broken && !connection->was_ready() && connection->pending().releases_to_repeat() > 0;
-    // If the connection never got ready, its address may be dead, so the next one begins with another
-    // address.
+    // If the connection never got ready, its address may be dead, so the next one begins with another.
     if (!connection->was_ready()) {
         first_address_ = connection->next_address();
         if (resolution_ && resolution_->done()) resolution_.reset();
@@ -141,6 +142,7 @@ static bool could_lose_release(const Connection& connection) noexcept {
     return connection.unsent() || (late.released != 0 && !connection.broken());
 }
 
+/// Appends the connections for which could_lose_release() is true.
 void Node::append_unfinished(std::vector<Connection*>& connections) {
     const auto now = network_.clock().now();
     if (options_.shared) sweep(now);
@@ -150,18 +152,18 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
-        // It collects commands for one write, which no round will cause any more.
+        // No later round would write the collected commands.
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }
 }
 
-// ---- Listeners. drop_locked() is not for them, because they have no releases.
+// ---- Listeners
 
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
-    if (now < no_listener_before_) return nullptr;  // after refused_to_queue()
+    if (now < no_listener_before_) return nullptr;  // The node has refused to keep a queue.
     if (!health_.trusted()) {
         if (!may_probe || !health_.probe_due(now)) return nullptr;
         health_.begin_probe(now, network_.entropy());

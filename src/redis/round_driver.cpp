@@ -32,7 +32,7 @@ RoundDriver::~RoundDriver() {
     end();
     if (!woken_) return;
     woken_->remove(*this);
-    // end() may have failed without memory.
+    // If memory ran out, end() may have left some connections checked out.
     for (std::size_t node = 0; node < nodes_.size(); ++node) leave_shared(node, false);
 }
 
@@ -72,11 +72,11 @@ void RoundDriver::ask(std::size_t node) {
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
     if (check_out(node)) begin(node);
-    now_ = clock_.now();  // connecting and writing may have taken some time
+    now_ = clock_.now();  // connecting and writing take time
 }
 
-/// Continues with a node after the check-out of a connection. If the connection breaks at once, a release may
-/// wait for another one already.
+/// Continues with a node after the check-out of a connection. If the connection of a release breaks at once,
+/// fail() checks out another one, and calls this function for it.
 void RoundDriver::begin(std::size_t node) {
     const auto* const connection = connections_[node].get();
     proceed(node);
@@ -92,7 +92,7 @@ bool RoundDriver::check_out(std::size_t node) {
         woken_                 ? nodes_[node]->join(requests, now_, needed)
         : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
                                : nodes_[node]->check_out_for_several(now_, needed);
-    if (obstacle) {
+    if (obstacle) {  // The command cannot be sent now.
         round_.end(node, Errc::not_asked, obstacle, now_);
         return false;
     }
@@ -136,9 +136,9 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
 
 /// One blocking recv() replaces a poll() and a recv() that does not block. The timeout of this recv() is half
 /// of node_timeout, and is set when the connection is made. The kernel makes the timeout longer: it rounds up
-/// to whole ticks of 10 ms or less, and adds one tick. (To a long timeout it adds at most an eighth.) So
-/// recv() is called only if almost a whole node_timeout is left: 98%. From a node_timeout of 40 ms on, it
-/// then returns before `until`:
+/// to whole ticks of 10 ms or less, and adds one tick, or an eighth at most if the timeout is long. So recv()
+/// is called only if at least 98% of a node_timeout is left. If node_timeout is 40 ms or more, recv() then
+/// returns before `until`, even if the rounding adds most:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -165,7 +165,7 @@ void RoundDriver::proceed(std::size_t node) {
     // There is nothing to read from a ready connection before the commands are sent.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
-    // For fail_if_duplicate(). Does nothing if the command needs no run id, or the connection knows it.
+    // The run id identifies the server. Does nothing if the command needs none, or it is known.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -174,8 +174,8 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// Returns true if the commands may be sent now. A release does not wait until the server has answered the
-/// handshake. If the server is frozen, it executes the release when it runs again.
+/// Returns true if the commands may be sent now. A release does not wait for the end of the handshake. If
+/// the server is frozen, it executes the release when it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
     if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
@@ -184,7 +184,7 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// Adds the round to the list of those that can continue, unless it only has to wait on. Returns true if the
+/// Adds the round to the list of those that can continue, unless it only goes on waiting. Returns true if the
 /// round still waits until it may write. If there is no memory, the round leaves the connection, and the next
 /// call of advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
@@ -201,11 +201,10 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 
 /// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
 ///
-/// - The acquisition of a client that has waited in the queue of one node, its *home*, takes the ticket of
-/// the
-///   client out of this queue. The other nodes get the acquisition without a queue.
-/// - If a release is sent to a node for the second time, it says so. The next client in the queue may have
-///   been woken the first time.
+/// - The acquisition of a client that has waited in the queue of one node, its *home*, takes the client's
+///   ticket out of this queue. The other nodes get the acquisition without a queue.
+/// - If a release is sent to a node for the second time, the command says so, because the first one may have
+///   woken the next client in the queue.
 struct RoundDriver::NodeCommand {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -270,7 +269,8 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
     if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
-        write(node);  // The connection now sends the whole script, or leaves the queue out.
+        // The server does not know the digest of the script, or refuses the queue.
+        write(node);  // now with the whole script, or without the queue
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
@@ -330,7 +330,7 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
-/// Leaves a shared connection. If the round gives the node up, no other round uses the connection any more.
+/// Leaves a shared connection. If the round gives the node up, later rounds use another connection.
 void RoundDriver::leave_shared(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
     if (awaits_reply_[node]) connections_[node]->stop_awaiting(*this);

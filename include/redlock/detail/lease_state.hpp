@@ -98,8 +98,8 @@ public:
 
     // ---- For the Lock
 
-    /// Returns the number of the current acquisition. In the state free, it counts as the number of an
-    /// earlier one.
+    /// Returns the number of the current acquisition. In the state free, functions that are called with the
+    /// returned number do nothing.
     std::uint64_t number() const {
         const std::lock_guard guard{mutex_};
         return number_;
@@ -181,9 +181,9 @@ public:
         if (is_current_locked(number)) has_lease_ = !left.empty();
     }
 
-    /// Applies the round of an extension that the holder has requested. `limits` are the limits of the round.
-    /// If the result is Errc::lost, requests a stop on lost(). The watchdog reports the loss soon afterwards,
-    /// because the validity of the lease has ended, which plan() shows.
+    /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
+    /// nodes, which were asked within `limits`. If the result is Errc::lost, requests a stop on lost(). The
+    /// watchdog reports the loss soon afterwards, because plan() shows that the validity has ended.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -226,16 +226,16 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // plan_renewal() does not know the present time. After max_hold_until_, no extension may be due, not
-        // even one that should have been made before.
+        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
+        // not know the present time, but plans no extension if the limit is the earliest instant.
         const bool over = clock_->now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : max_hold_until_, options_.margin);
     }
 
-    /// Applies the round of an extension by the watchdog. The deadline of the round is the first instant at
-    /// which the watchdog has to report the loss of any of its leases. If the deadline has cut the round
-    /// short, no node has failed, and the extension is tried again without a pause.
+    /// Updates the lease after an extension by the watchdog. The nodes were asked up to a deadline: the first
+    /// instant at which the watchdog has to report the loss of any of its leases. If this deadline has cut
+    /// the round short, no node has failed, and the extension is tried again without a pause.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -275,8 +275,8 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // A callback may call Lock::release() in this thread, which is a thread of the watchdog. RenewalScope
-        // (renewer.hpp) tells that function not to wait for this RenewalQueue, and not to release a later
+        // A callback may call Lock::release() in this thread of the watchdog. RenewalScope (renewer.hpp) then
+        // prevents two errors: that the release waits for its own thread, and that it releases a later
         // acquisition than the lost one.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
@@ -318,12 +318,12 @@ private:
         }
     }
 
-    /// Applies the round of an extension to the lease. In the state ending, the result is Errc::lost.
-    /// algorithm::apply_extension() returns the same in the state unconfirmed.
+    /// Updates the lease after an extension. The result is Errc::lost in the states ending and unconfirmed,
+    /// and if the round ended after valid_until.
     ///
-    /// The validity may have ended since the last reply of the round, and a caller may have seen that
-    /// Lock::valid() is false. It must not become true again (rules C3 and C4 in docs/rules.md). Therefore
-    /// the round is treated as if its last reply came now.
+    /// If valid_until has passed since the round ended, a caller may have seen that Lock::valid() is false,
+    /// and it must not become true again (rules C3 and C4 in docs/rules.md). Therefore the present instant
+    /// counts as the end of the round.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());

@@ -3,7 +3,7 @@
 //
 // A *round* sends a command, such as a SET, to N independent Redis masters, the *nodes*. Each node grants the
 // command or refuses it, or its *vote* stays unknown. A lock needs the grants of a majority of the N nodes.
-// The votes have *decided* as soon as the missing votes cannot change the outcome.
+// The round is *decided* as soon as the missing votes cannot change its outcome.
 //
 // A command and the nodes that it goes to are a *request*. A round has one request. Only a watchdog makes
 // rounds with several: it extends several locks at once, and each extension is a request.
@@ -29,21 +29,22 @@
 // To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
 // back. For an untrusted node, the driver checks out a connection only if the probe of the node is due, if
 // the command is a release, or if the outcome of the round depends on the node (see needs()). Otherwise the
-// node is *postponed*: the round asks it once more later. To *exclude* a request from a node is not to send
-// it there.
+// node is *postponed*: nothing is sent to it, and its step `ask` comes again later. A request that is
+// *excluded* from a node is not sent there. A release is *queued* on a connection that is still being made,
+// so that it is sent even if the round ends before.
 //
 // The stages of one node:
 //
 //     stage      | meaning                                     | transitions
 //     -----------+---------------------------------------------+-------------------------------------------
 //     uninvolved | no request goes to the node                 |
-//     unasked    | the round has not asked the node yet        | on_check_out() → connecting
+//     unasked    | the step `ask` has not come for the node    | on_check_out() → connecting
 //                |                                             | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
 //     postponed  | the node is untrusted, and the driver has   | as unasked
 //                | checked out nothing                         |
-//     connecting | a connection was checked out; only a        | on_sent() → sent
-//                | release can be queued on it already         | on_failed(), give_up → over
+//     connecting | a connection was checked out; no byte of    | on_sent() → sent
+//                | the commands was sent                       | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
@@ -54,16 +55,16 @@
 // *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
 // node in the stage connecting or sent if one of these is true:
 //
-// 1. The votes have not decided yet, and the caller waits for the replies (RoundLimits::awaits_answers).
-// 2. The node is trusted, and the round is a query, a release whose caller waits for the replies, or an
-//    acquisition with Round::sequential, which asks the trusted nodes one after the other.
+// 1. The round is not decided yet, and its caller waits for the replies (RoundLimits::awaits_answers).
+// 2. The node is trusted, and the command is a query (it only reads), a release whose caller waits for the
+//    replies, or an acquisition with Round::sequential, which asks the trusted nodes one after the other.
 // 3. The node is trusted, nothing was sent to it yet, and it was asked less than an eighth of node_timeout
 //    ago. This gives new connections the time to send. If the round ended earlier, a lock would often be on a
-//    bare majority, and be lost with the next node that fails. The case does not apply to the description of
-//    a holder, a text that only people read.
+//    bare majority, and be lost with the next node that fails. The case does not apply to the command that
+//    writes the description of a holder, because only people read this text.
 //
-// The phases of the round, in their order. In each phase, the step *ask* comes for some nodes, and then
-// mostly the step *wait*:
+// The phases of the round, in their order. In each phase, the step `ask` comes for some nodes, and then
+// usually the step `wait`:
 //
 //     phase       | nodes to ask                                | ends
 //     ------------+---------------------------------------------+-------------------------------------------
@@ -118,7 +119,7 @@ class QuorumRound {
     // The phases that ask trusted nodes come first, because next_to_ask() compares phases with `<=`.
     enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
 
-    /// Which nodes the round awaits after the votes have decided.
+    /// Which nodes the round awaits after it is decided.
     enum class Awaited : std::uint8_t {
         trusted_nodes,    ///< Case 2 at the head of this file.
         connecting_nodes  ///< Case 3.
@@ -170,6 +171,7 @@ public:
 
     /// Returns the next step. The driver must execute it before the next call.
     Step next(Clock::time_point now) {
+        // The time of this node was over before the last wait.
         if (const auto node = find_overdue()) return give_up(*node, now);
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
@@ -187,16 +189,15 @@ public:
     }
 
     /// Returns true if the outcome of a request depends on this node, so that it gets a connection even in
-    /// back-off: the grants that the request has would not be enough together with those of the nodes that
-    /// are being asked, but enough with those of all nodes without a vote. In the phase second_half, the
-    /// nodes that are being asked are expected to stay silent. After a refusal, an acquisition needs no
-    /// further node, so that clients that collide give up soon.
+    /// back-off: the request succeeds if all nodes without a vote grant it, but not if only the nodes that
+    /// are being asked grant it. In the phase second_half, these nodes are expected to stay silent. After a
+    /// refusal, an acquisition needs no further node, so that clients that collide give up soon.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
-            // Of several requests, a node that is being asked may have granted some already. It then counts
-            // twice, and the extension may have to be tried again.
+            // With several requests, a node that is being asked may have granted this one already. It then
+            // counts twice, and the result may be false although the node is needed.
             const bool can_win = votes.granted + votes.pending >= needed_;
             if (includes(node, i) && can_win && votes.granted + possible_grants < needed_ &&
                 !refused_to_acquire())
@@ -247,7 +248,8 @@ public:
 
     // ---- Events
 
-    /// Records that the driver has checked out no connection, because the node is in back-off.
+    /// Records that the driver has checked out no connection, because the node is in back-off. The node may
+    /// have failed after set_health().
     void on_postponed(std::size_t node) noexcept {
         nodes_[node].stage = Stage::postponed;
         nodes_[node].trusted = false;
@@ -255,8 +257,7 @@ public:
     }
 
     /// Records that the driver has checked out a connection to the node. For the rest of the round, the node
-    /// counts as trusted if `worth_waiting_for` is true, whatever its health is. For example, a new
-    /// connection for a release is worth waiting for although the node is in back-off.
+    /// counts as trusted if `worth_waiting_for` is true, whatever its health is.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
@@ -277,8 +278,8 @@ public:
         return !end_if_settled(node);
     }
 
-    /// Must be called before a byte of the commands can reach the node. A release may have been queued on a
-    /// new connection before. Then the function must be called before the reply is taken.
+    /// Must be called before a byte of the commands can reach the node. Only for a queued release, it may be
+    /// called later, but before the reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -320,7 +321,7 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                // The cause not_asked has another reason (CheckOut::obstacle).
+                // With not_asked, the connection that the command had to take could not be used.
                 tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
@@ -374,7 +375,7 @@ private:
     // ---- Asking
 
     /// Returns the next node to ask in this phase, or nothing if none may be asked now. A release goes
-    /// through the nodes in reverse order, because the first node mostly keeps the queue of waiting clients.
+    /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
     /// The client that it wakes then finds the other nodes free.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
@@ -420,7 +421,7 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        // Case 2; the value at first is for the phase in_turn.
+        // Case 2 or 3 at the head of this file. In the phase in_turn, case 2 applies.
         const bool every = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
         awaited_ = every ? Awaited::trusted_nodes : Awaited::connecting_nodes;
         half_time_ = now + node_timeout_ / 2;
@@ -459,9 +460,9 @@ private:
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns an awaited node whose time was over when the last wait began. The present time is not used,
-    /// because this process may have been suspended since. The driver must look once more for a reply that
-    /// came in time.
+    /// Returns an awaited node whose time was over when the last wait began. If its time ends during a wait,
+    /// next() returns another wait, which ends at once. In it, the driver takes a reply that came in time
+    /// while this process was suspended.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
@@ -471,8 +472,8 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // Only a release is awaited then, for an eighth of node_timeout (case 3). The node has not failed.
-        // The connection keeps the release, and sends it when it is ready.
+        // If the caller does not wait for replies, the command is a queued release. It was awaited for an
+        // eighth of node_timeout (case 3). The connection will send it, so the node has not failed.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands has not failed either.
         const bool alive = it.settled > it.excluded.size();
@@ -525,7 +526,7 @@ private:
         return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
     }
 
-    /// An acquisition has only one request.
+    /// Returns true if a node has refused the only request of an acquisition.
     bool refused_to_acquire() const noexcept {
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
@@ -542,14 +543,15 @@ private:
         recount();
         return impossible_ == requests_.size();
     }
-    /// Returns true if the votes have decided. They count as decided if the caller does not wait for them.
+    /// Returns true if the round is decided. It counts as decided if its caller does not wait for replies.
     bool decided() {
         recount();
         return undecided_ == 0 || !limits_.awaits_answers;
     }
 
     /// Counts the requests that are undecided, and the requests that have become impossible. A node that is
-    /// not worth asking will not grant. Only an acquisition has such nodes, and it has one request.
+    /// not worth asking is pending, but will not grant. Only an acquisition has such nodes, and it has one
+    /// request.
     void recount() {
         if (!std::exchange(changed_, false)) return;
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
