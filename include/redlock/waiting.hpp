@@ -9,7 +9,7 @@
 //      there, and *asks* this node: it sends a command that puts its *ticket*, which names the channel, into
 //      the queue. The home node is the first node in the configured order that accepts the subscription.
 //      Therefore almost all waiters have the same home node.
-//   2. The reply says when the key of the lock expires, and how many waiters are in front. The waiter sleeps
+//   2. The reply says when the holder's key expires, and how many waiters are in front. The waiter sleeps
 //      until a message wakes it, but at most for a poll_interval, or up to four times as long if many waiters
 //      are in front. The first waiter sleeps at most for a pause of LockOptions::retry, and the first four at
 //      most until the key expires. If no message has come, the waiter asks again. It also says how long it

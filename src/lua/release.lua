@@ -20,7 +20,7 @@
 --                                                       | the other nodes become free
 --
 -- A client that leaves the queue without an attempt sends a release, too. ARGV[1] and ARGV[4] are then its ticket, and
--- ARGV[6] is empty. The first of these rows that applies then decides:
+-- ARGV[6] is empty. In place of the table above, this one decides:
 --
 --     the resource is reserved for this client          | wakes the next client
 --     the resource is reserved for another client       | wakes nobody

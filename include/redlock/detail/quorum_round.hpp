@@ -161,7 +161,7 @@ public:
     QuorumRound(const QuorumRound&) = delete;
     QuorumRound& operator=(const QuorumRound&) = delete;
 
-    /// Must be called before the first step.
+    /// Sets the health of a node. Must be called before the first step.
     void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
         nodes_[node].trusted = trusted;
         nodes_[node].probe_due = probe_due;
@@ -191,7 +191,7 @@ public:
     /// Returns true if the outcome of a request depends on this node, so that it gets a connection even in
     /// back-off: the request succeeds if all nodes without a vote grant it, but not if only the nodes that
     /// are being asked grant it. In the phase second_half, these nodes are expected to stay silent. After a
-    /// refusal, an acquisition needs no further node, so that clients that collide give up soon.
+    /// refusal, an acquisition needs no further node, so that clients that compete give up soon.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -532,7 +532,7 @@ private:
     }
 
     /// Returns true if the round may still ask this node. After a refusal, an acquisition asks an untrusted
-    /// node only if its probe is due. Otherwise clients that collide would wait for the silent node, keep
+    /// node only if its probe is due. Otherwise clients that compete would wait for the silent node, keep
     /// their grants meanwhile, and none of them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
