@@ -53,7 +53,7 @@ inline bool worth_retrying(const Result& result) {
 /// deadline. The next attempt gets twice the time that the last attempt took, and at least 1 ms. For example,
 /// if the last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
 ///
-/// But the pause is at least half of the time until the deadline, so that slow nodes may recover in it.
+/// But the pause may always last for half of the time until the deadline, so that slow nodes may recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;

@@ -185,9 +185,9 @@ public:
     Result try_acquire();
 
     /// Makes attempts until `span` is over, without a limit of their number. Blocks for at most `span` plus
-    /// one node_timeout, in which the last attempt deletes its keys. If there is no memory for that, it is
-    /// tried for one node_timeout more. Returns the outcome of the last complete attempt, or `deadline` if
-    /// there was none. Makes no attempt if `span` is not positive.
+    /// one node_timeout, in which the last attempt deletes its keys; plus two if memory runs out. Returns the
+    /// outcome of the last complete attempt, or `deadline` if there was none. Makes no attempt if `span` is
+    /// not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);

@@ -56,10 +56,10 @@ struct LockOptions {
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, attempts
-    /// that fail because others hold the resource do not count towards retry.attempts. With 0, acquire() does
-    /// not queue, and all attempts count. Without a value, the time is (retry.attempts − 1) × retry.delay,
-    /// which is 400 ms by default.
+    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, it
+    /// gives up only after retry.attempts failures in a row for other reasons than another holder. With 0,
+    /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is
+    /// (retry.attempts − 1) × retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
