@@ -10,11 +10,11 @@
 //      the queue. The home node is the first node in the configured order that accepts the subscription.
 //      Therefore almost all waiters have the same home node.
 //   2. The reply says when the holder's key expires, and how many waiters are in front. The waiter sleeps
-//      until a message wakes it, but at most for a poll_interval, or up to four times as long if many waiters
-//      are in front. The first waiter sleeps at most for a pause of LockOptions::retry, and the first four at
-//      most until the key expires. If no message has come, the waiter asks again. It also says how long it
-//      has waited, so a node that has lost its queue puts the waiters in order again. The first waiter then
-//      makes an *attempt* to acquire the lock, unless the resource is reserved for another waiter.
+//      until a message wakes it. If no message comes, it asks again: after a poll_interval, later if many
+//      waiters are in front, and sooner if it is one of the first (place_in_queue.cpp). With each question it
+//      says how long it has waited, so a node that has lost its queue puts the waiters in order again. After
+//      each question, the first waiter makes an *attempt* to acquire the lock, even if the node reports a
+//      holder, but not if the resource is reserved for another waiter.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
 //      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
 //      waiter: other clients are refused at this node for a while.
@@ -66,9 +66,9 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// If the home node has reported no holder for two poll intervals, the waiters in front seem to be unable to
-/// acquire the lock. Then each waiter makes one attempt without a message, this much later than the waiter in
-/// front of it.
+/// Another reason for an attempt without a message: the home node has reported no holder for two poll
+/// intervals, so the waiters in front seem to be unable to acquire the lock. Then each waiter makes one
+/// attempt, this much later than the waiter in front of it.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
 /// How long a waiter stays at its home node before it tries to subscribe at an earlier one in the configured
@@ -97,7 +97,7 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 ///
 /// NodeReport::count is the number of waiters that a node has woken. If no node has woken a waiter, but a
 /// node that was sent the release has not replied, nothing is recorded, because this node may be the home
-/// node. The same is recorded for all resources, because a reply does not say which of them has a waiter.
+/// node. All resources get the same record, because a reply does not say which of them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

@@ -140,8 +140,8 @@ local function put_back(queue, popped, expiry)
 end
 
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
--- free. Drops the tickets in front of it. If its ticket is ARGV[1], the waiter has called enter_queue itself, and gets
--- the reply in place of a message.
+-- free. Drops the tickets in front of it. In enter_queue, ARGV[1] is the ticket of the caller. If the caller is the
+-- first waiter, it needs no message, because it gets the reply.
 --
 -- Looks at 128 tickets at most, because the server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -191,9 +191,8 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes waiters whose channel has no subscriber, because nobody could wake them. The random `number` selects which 16
--- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use PUBSUB NUMSUB. A release
--- drops these tickets as well, because its message reaches nobody.
+-- Removes waiters whose channel has no subscriber, because nobody could wake them. Checks 16 of the tickets in front of
+-- `ticket`, at a place that any large `number` selects. Does nothing if the Redis user may not use PUBSUB NUMSUB.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -219,8 +218,8 @@ end
 -- expire with the last reader.
 
 -- Returns the shared marker of this resource. A resource `{x}`, with a name in braces, has its readers in
--- `{x}:tag-readers`, because `{x}:readers` belongs to `x`. Its marker is 'redlock:shared-tag', because earlier versions
--- of this library use another key and 'redlock:shared'. So their readers and the present ones exclude each other.
+-- `{x}:tag-readers`, because `{x}:readers` belongs to `x`. Its marker is 'redlock:shared-tag'. Earlier versions of this
+-- library had another key for such readers, and 'redlock:shared', so they do not mix with the present readers.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
@@ -250,7 +249,7 @@ local function follow_last_reader(readers)
   end
 end
 
--- Returns true if the resource has any value but the shared marker, so that no reader may enter.
+-- Returns true if the resource has a value other than the shared marker, such as an owner, so that no reader may enter.
 local function held_by_writer(readers)
   local held = text_in(KEYS[1])
   return held ~= false and held ~= shared_marker(readers)

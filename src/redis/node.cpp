@@ -37,7 +37,8 @@ Node::Node(NodeConfig config, Network& network, Options options)
     idle_.reserve(std::min<std::size_t>(options_.max_idle, 64));
 }
 
-/// Returns true if it sends releases of broken connections again.
+/// Brings the node up to date before a round. Returns true if this has written releases that were lost with
+/// their connections.
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
     if (config_.has_sentinels()) drop_former_locked(now);
@@ -71,15 +72,14 @@ void Node::drop_former_locked(Clock::time_point now) {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
-    for (const auto& it : shared_)  // The rounds leave a broken one in sweep().
+    for (const auto& it : shared_)  // Rounds may still use it, so it is only marked as broken.
         if (is_former_locked(*it->connection))
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
-/// Returns true if the connection is so old that the Sentinels may have named another server since. Its age
-/// counts from its beginning or the last time that it became idle. A later reply proves nothing: when a
-/// frozen former master runs again, it first answers the commands that it has received, and learns only then
-/// that it was replaced.
+/// Returns true if it is so long since the connection was begun, or was last idle, that the Sentinels may
+/// have named another server. A reply that came since then proves nothing: when a frozen former master runs
+/// again, it first answers the commands that it has received, and learns only then that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
@@ -110,9 +110,9 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 }
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases of the connection are sent
-/// again on another one, unless Connection::forget_releases() was called. If the connection with the releases
-/// broke before it was ready, the node has failed. The observer gets `cause` and `why`, or the failure of
-/// a broken connection.
+/// again on another one, unless Connection::forget_releases() was called. If there are such releases, and the
+/// connection broke before it was ready, no round reports this failure of the node, so it is recorded here.
+/// The observer gets `cause` and `why`, or the failure of a broken connection.
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
@@ -133,9 +133,8 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     }
 }
 
-/// Returns true if closing the connection now may lose a release. A release without a reply may be lost even
-/// if it is sent: a server that cannot write its replies any more stops reading, and forgets what it has not
-/// read.
+/// Returns true if closing the connection now may lose a release: it is unsent, or the server has not read
+/// it. A server that cannot write its reply to a closed connection does not read any further.
 static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;
     connection.pending().add_late_to(late);
@@ -152,7 +151,7 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
-        // No later round would write the collected commands.
+        // Commands that wait for a common write must be written now: no later round would do it.
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }

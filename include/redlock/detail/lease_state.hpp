@@ -182,8 +182,8 @@ public:
     }
 
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
-    /// nodes, which were asked within `limits`. If the result is Errc::lost, requests a stop on lost(). The
-    /// watchdog reports the loss soon afterwards, because plan() shows that the validity has ended.
+    /// nodes, which were asked within `limits`. If the result is Errc::lost, the validity has ended. Then
+    /// requests a stop on lost(), and the watchdog reports the loss at its next look at plan().
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -226,8 +226,8 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
-        // not know the present time, but plans no extension if the limit is the earliest instant.
+        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal()
+        // cannot know that the limit is over, so it gets an earlier limit then.
         const bool over = clock_->now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : max_hold_until_, options_.margin);
@@ -318,8 +318,7 @@ private:
         }
     }
 
-    /// Updates the lease after an extension. The result is Errc::lost in the states ending and unconfirmed,
-    /// and if the round ended after valid_until.
+    /// Updates the lease after an extension. In the state ending, the result is Errc::lost.
     ///
     /// If valid_until has passed since the round ended, a caller may have seen that Lock::valid() is false,
     /// and it must not become true again (rules C3 and C4 in docs/rules.md). Therefore the present instant

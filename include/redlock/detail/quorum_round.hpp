@@ -5,8 +5,8 @@
 // command or refuses it, or its *vote* stays unknown. A lock needs the grants of a majority of the N nodes.
 // The round is *decided* as soon as the missing votes cannot change its outcome.
 //
-// A command and the nodes that it goes to are a *request*. A round has one request. Only a watchdog makes
-// rounds with several: it extends several locks at once, and each extension is a request.
+// A command and the nodes that it goes to are a *request*. Usually a round has one request. If a watchdog
+// extends several locks in one round, each extension is a request.
 //
 // How the round treats a node depends on the health of the node (node_health.hpp):
 //
@@ -29,9 +29,9 @@
 // To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
 // back. For an untrusted node, the driver checks out a connection only if the probe of the node is due, if
 // the command is a release, or if the outcome of the round depends on the node (see needs()). Otherwise the
-// node is *postponed*: nothing is sent to it, and its step `ask` comes again later. A request that is
-// *excluded* from a node is not sent there. A release is *queued* on a connection that is still being made,
-// so that it is sent even if the round ends before.
+// node is *postponed*: nothing is sent to it, and its step `ask` comes again later. The driver can *exclude*
+// a request from a node, if it would overtake an earlier command there. A release is *queued* on a connection
+// that is still being made, so that it is sent even if the round ends before.
 //
 // The stages of one node:
 //
@@ -49,8 +49,9 @@
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// In the stages unasked to sent, end() → over is possible, too. If on_failed() returns true, the driver
-// checks out another connection, and calls on_check_out() or on_postponed() again.
+// In the stages unasked to sent, end() → over is possible, too. If the connection of a release breaks,
+// on_failed() returns true once. The driver then checks out another connection, and calls on_check_out() or
+// on_postponed() again.
 //
 // *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
 // node in the stage connecting or sent if one of these is true:
@@ -171,7 +172,6 @@ public:
 
     /// Returns the next step. The driver must execute it before the next call.
     Step next(Clock::time_point now) {
-        // The time of this node was over before the last wait.
         if (const auto node = find_overdue()) return give_up(*node, now);
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
@@ -189,15 +189,16 @@ public:
     }
 
     /// Returns true if the outcome of a request depends on this node, so that it gets a connection even in
-    /// back-off: the request succeeds if all nodes without a vote grant it, but not if only the nodes that
-    /// are being asked grant it. In the phase second_half, these nodes are expected to stay silent. After a
-    /// refusal, an acquisition needs no further node, so that clients that compete give up soon.
+    /// back-off: without more nodes than those that are being asked, the request cannot get a majority. In
+    /// the phase second_half, the nodes that are being asked do not count, because they will probably stay
+    /// silent. After a refusal, an acquisition needs no further node, so that clients that compete give up
+    /// soon.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
-            // With several requests, a node that is being asked may have granted this one already. It then
-            // counts twice, and the result may be false although the node is needed.
+            // If there are several requests, a node that has granted this one and still owes a vote on
+            // another one counts twice. A node that is needed may then be left out until that vote has come.
             const bool can_win = votes.granted + votes.pending >= needed_;
             if (includes(node, i) && can_win && votes.granted + possible_grants < needed_ &&
                 !refused_to_acquire())
@@ -248,16 +249,16 @@ public:
 
     // ---- Events
 
-    /// Records that the driver has checked out no connection, because the node is in back-off. The node may
-    /// have failed after set_health().
+    /// Records that the driver has checked out no connection, because the node is in back-off. It may be so
+    /// only since a moment ago, so it is not trusted any more.
     void on_postponed(std::size_t node) noexcept {
         nodes_[node].stage = Stage::postponed;
         nodes_[node].trusted = false;
         changed_ = true;
     }
 
-    /// Records that the driver has checked out a connection to the node. For the rest of the round, the node
-    /// counts as trusted if `worth_waiting_for` is true, whatever its health is.
+    /// Records that the driver has checked out a connection to the node. Node::check_out() decides whether
+    /// the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
@@ -321,7 +322,7 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                // With not_asked, the connection that the command had to take could not be used.
+                // The cause not_asked means that the command would have overtaken an earlier one.
                 tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
@@ -421,7 +422,8 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        // Case 2 or 3 at the head of this file. In the phase in_turn, case 2 applies.
+        // Which nodes the phases after in_turn await although the round is decided: those of case 2 or 3 at
+        // the head of this file.
         const bool every = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
         awaited_ = every ? Awaited::trusted_nodes : Awaited::connecting_nodes;
         half_time_ = now + node_timeout_ / 2;
@@ -460,9 +462,9 @@ private:
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns an awaited node whose time was over when the last wait began. If its time ends during a wait,
-    /// next() returns another wait, which ends at once. In it, the driver takes a reply that came in time
-    /// while this process was suspended.
+    /// Returns an awaited node whose time was over when the last wait began. A node whose time ends during a
+    /// wait gets one more wait, which ends at once: a reply may have come in time while this process was
+    /// suspended, and the driver takes it after this wait.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
@@ -472,8 +474,8 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // If the caller does not wait for replies, the command is a queued release. It was awaited for an
-        // eighth of node_timeout (case 3). The connection will send it, so the node has not failed.
+        // A caller that does not wait for replies has sent a release, which is queued on this connection. The
+        // connection will send it, so the node has not failed, although case 3 is over.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands has not failed either.
         const bool alive = it.settled > it.excluded.size();
