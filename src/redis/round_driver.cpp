@@ -303,10 +303,10 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     if (again) connections_[node]->forget_releases(this);  // the round itself sends the release again
     check_in(node);
     if (!again) return;
-    if (check_out(node))
-        begin(node);
-    else
-        round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended the part already
+    if (check_out(node)) return begin(node);
+    // check_in() may have destroyed the connection that `detail` belongs to.
+    const auto failure = nodes_[node]->last_failure();
+    round_.end(node, failure.cause, failure.detail, now_);  // does nothing if check_out() has ended the part
 }
 
 /// Reports that a node was not asked, because it has failed before.
