@@ -111,13 +111,15 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases of the connection are sent
 /// again on another one, unless Connection::forget_releases() was called. If there are such releases, and the
-/// connection broke before it was ready, no round reports this failure of the node, so it is recorded here.
-/// The observer gets `cause` and `why`, or the failure of a broken connection.
+/// connection broke before it was ready, or because the server executes nothing now, no round reports this
+/// failure of the node, so it is recorded here. The observer gets `cause` and `why`, or the failure of a
+/// broken connection.
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
-    const bool has_failed =
-        was_broken && !connection->was_ready() && connection->pending().releases_to_repeat() > 0;
+    const bool refuses = connection->cause() == Errc::server_busy || connection->cause() == Errc::loading;
+    const bool was_ready = connection->was_ready() && !refuses;
+    const bool has_failed = was_broken && !was_ready && connection->pending().releases_to_repeat() > 0;
     // If the connection never got ready, its address may be dead, so the next one begins with another.
     if (!connection->was_ready()) {
         first_address_ = connection->next_address();
@@ -125,7 +127,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     }
     add_disconnection_locked(*connection, cause, why);
     if (!was_broken) connection->fail({}, {});  // disconnects
-    releases_.keep(connection->take_pending(), connection->was_ready());
+    releases_.keep(connection->take_pending(), was_ready);
     if (!has_failed || !health_.trusted()) return;
     try {
         fail_locked({connection->cause(), connection->detail()}, now);

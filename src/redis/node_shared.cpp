@@ -333,14 +333,16 @@ void Node::drop_unused_locked(Clock::time_point now) {
 }
 
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
-/// release follows its SET on the same connection, so the next SET of its resource comes behind it. Returns
-/// true if the connection has broken now.
+/// release follows its SET on the same connection, so the next SET of its resource comes behind it. While the
+/// node is not trusted, the current connection must be ready, because each attempt of a release counts.
+/// Returns true if the connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
     static_assert(detail::shared_connections == 1, "a release that is sent again does not know its slot");
     if (releases_.none()) return false;
     const auto current = std::ranges::find_if(
         shared_, [](const auto& it) { return !it->drains && !it->connection->broken(); });
-    if (current == shared_.end() && !releases_.may_connect(health_.trusted())) return false;
+    const bool was_ready = current != shared_.end() && (*current)->connection->was_ready();
+    if (!was_ready && !releases_.may_connect(health_.trusted())) return false;
     auto& shared = current != shared_.end() ? **current : begin_shared_locked(0, now);
     shared.connection->repeat(releases_);
     releases_.clear();

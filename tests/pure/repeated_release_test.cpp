@@ -175,6 +175,29 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheServerWasBusyWithAScript) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+// The connections that rounds make meanwhile break before the release is written.
+TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerLoadsItsData) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    auto& server = network.server(1);
+    server.refuses_command = [](const auto&) { return "-LOADING Redis is loading its data.\r\n"; };
+    network.resume(1);
+    const auto before = server.connections();
+    for (int i = 0; i < 24; ++i) {
+        network.pass(250ms);
+        begin(Verb::query, "another", "A");
+        run();
+        run_for(5ms);
+    }
+    EXPECT_GT(server.connections(), before + 9);
+    ASSERT_EQ(value(1, "r"), "A");
+    server.refuses_command = {};
+    network.pass(1s);
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The release of a broken connection is sent again on the connection of a round, which breaks as well.
 TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     const std::vector<std::string> resources{"r"};
@@ -402,6 +425,29 @@ TEST_F(RepeatedReleaseOfAThread, KeepsTheResourceForTheRestOfTheMinimumHoldTime)
     EXPECT_EQ(holder(1), "redlock:min-hold");
     network.pass(3s);
     EXPECT_EQ(holder(1), "(nil)");
+}
+
+// A busy server answers on the idle connections, too, but executes nothing.
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyConnections) {
+    std::deque<Lock> locks;
+    for (int i = 0; i < 20; ++i) locks.push_back(held(std::to_string(i)));
+    auto& server = network.server(1);
+    server.paused = true;
+    for (auto& it : locks) it.unlock();  // each on a connection of its own
+    network.resume(1);
+    (void)query(nodes, "another");
+    auto it = held();
+    server.paused = true;
+    it.unlock();
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    network.resume(1);
+    for (int i = 0; i < 20; ++i) {
+        network.pass(2ms);
+        (void)query(nodes, "another");
+    }
+    server.refuses_command = {};
+    ask_three_times();
+    EXPECT_EQ(keys(), 0U);
 }
 
 // The newest releases replace the oldest ones.
