@@ -221,7 +221,8 @@ void CheckedLock::ended(std::string owner) {
     checker_.expect_gone_at_the_end(client_.process(), owner, resources());
     if (const auto span = client_.settling_time(); span > 0ns)
         checker_.expect_gone_in(span + options_.min_hold, owner, resources(),
-                                client_.network().unreached(owner));
+                                client_.network().unreached(owner),
+                                client_.loop() ? &client_.process() : nullptr);
 }
 
 // ---- For the checker
