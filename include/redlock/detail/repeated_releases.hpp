@@ -23,7 +23,7 @@ public:
     bool none() const noexcept { return broken_.empty(); }
 
     /// Keeps the releases to repeat of a broken connection. `was_ready` is true if the server has answered on
-    /// it, and not that it executes nothing now.
+    /// it, unless the last answer was that it executes no commands now (BUSY or LOADING).
     void keep(PendingReplies pending, bool was_ready) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         if (broken_.size() >= max_broken_connections) broken_.erase(broken_.begin());
