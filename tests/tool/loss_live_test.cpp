@@ -142,7 +142,7 @@ TEST_F(LossDuringRun, EndsProcessesThatTheCommandLeftRunning) {
         "sh -c 'trap \"\" TERM; echo $$ >$DIR/p; mv $DIR/p $DIR/left; while :; do sleep 0.01; done' & "
         "until [ -e $DIR/left ]; do sleep 0.01; done; " +
             obedient,
-        {"--grace", "0.2"});
+        {"--grace", "2"});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_TRUE(world.has("heard"));
     EXPECT_FALSE(lives(world.pid_in("left")));

@@ -18,7 +18,7 @@ namespace {
 TEST(Watchdog, FinishesItsRoundBeforeReleaseReturns) {
     SlowToExtend nodes;
     Watchdog watchdog;
-    Lock lock{nodes, the_resource, watched_by(watchdog, 300ms)};
+    Lock lock{nodes, the_resource, watched_by(watchdog, 2s)};
     ASSERT_THAT(lock.acquire(), Succeeds());
     nodes.asked.get_future().wait();
     auto release = std::async(std::launch::async, [&] { return lock.release(); });
