@@ -45,8 +45,9 @@ enum class Acquires : bool;  // whether all resources are acquired, or one of th
 }  // namespace detail
 
 /// A function that is called once with a value. Converts from every callable that takes the value, also from
-/// one that can only be moved, such as a lambda that owns a std::unique_ptr. An empty object must neither be
-/// called nor passed to an operation.
+/// one that can only be moved, such as a lambda that owns a std::unique_ptr. An object is empty if it was
+/// made without a function, was moved from, or was called. An empty object must neither be called nor passed
+/// to an operation.
 template <class Value>
 class CompletionWith {
 public:
@@ -86,25 +87,28 @@ private:
 /// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns a mark for LockOptions::watchdog: the loop extends the AsyncLock and reports its loss, as a
-/// Watchdog does in a thread (watchdog.hpp). So the loop also calls LockOptions::on_lost, and swallows its
-/// exceptions.
+/// Returns the value of LockOptions::watchdog with which the loop itself is the watchdog of an AsyncLock. The
+/// loop then does what a Watchdog does in a thread (watchdog.hpp): it extends the lock while it is held,
+/// reports its loss, and calls LockOptions::on_lost. It swallows the exceptions of on_lost.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
 ///
 /// Completions: the loop calls the completion of an operation once, and never inside the function that began
-/// the operation. The completion may call any function of any lock, and may destroy the lock. If it throws,
-/// the exception leaves EventLoop::ready() or wake(). It is not called in two cases: the function that began
-/// the operation has thrown (std::invalid_argument for incorrect use, or std::bad_alloc), or
-/// AsyncNodes::shut_down() has ended the operation.
+/// the operation. The completion may call any function of any lock, and may destroy the lock. An exception of
+/// the completion is thrown by EventLoop::ready() or wake(), which has called it. The loop does not call the
+/// completion in two cases:
+///
+/// - The function that began the operation has thrown: std::invalid_argument for incorrect use, or
+///   std::bad_alloc.
+/// - AsyncNodes::shut_down() has ended the operation.
 ///
 /// Only one operation of a lock can be under way. A second one ends with std::errc::operation_in_progress,
 /// and does not disturb the first.
 ///
-/// Memory: if it runs out during an acquisition, the loop sends the release, and the acquisition then ends
-/// with std::errc::not_enough_memory. If there is no memory for this release either, the loop tries again,
-/// until the keys have expired.
+/// Memory: if it runs out during an acquisition, some nodes may have set the key already. The loop sends them
+/// a release, and the acquisition then ends with std::errc::not_enough_memory. If there is no memory for this
+/// release either, the loop tries again, until the keys have expired.
 ///
 /// Threads: all functions must be called in the loop (EventLoop says what that is). Only the queries, from
 /// valid() to fencing_token(), may be called by any thread, but not during the assignment or destruction of
@@ -118,8 +122,9 @@ public:
     /// loop_watchdog(). Throws std::invalid_argument if the options cannot work.
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
-    /// Releases the lock unless it is free, without blocking: the loop sends the release. If an operation is
-    /// under way, it ends with `cancelled`, whatever its outcome is. An acquisition ends early. Never throws.
+    /// Releases the lock unless it is free, without blocking: the loop sends the release. An operation that
+    /// is under way ends with `cancelled`, even if it was successful: an acquisition ends early, an extension
+    /// or a release when the nodes have answered. Never throws.
     ~AsyncLock();
 
     /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
@@ -133,41 +138,42 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() requests a stop on it, too. The loop
-    /// calls a std::stop_callback on the token.
+    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() also requests this stop. The loop calls
+    /// the callbacks on the token (std::stop_callback).
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;
     std::string_view owner() const noexcept;
     std::uint64_t fencing_token() const noexcept;
 
-    // ---- Operations, see Lock for their results.
+    // ---- Operations, see Lock for their results. Each function begins an operation and returns at once.
 
-    /// Makes up to LockOptions::retry.attempts attempts, with pauses. Ends after at most the time for which
-    /// Lock::acquire() blocks.
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
+    /// for which Lock::acquire() blocks.
     void acquire(Completion done);
-    /// Makes one attempt. Ends after at most the time for which Lock::try_acquire() blocks.
+    /// Makes one attempt. The operation takes at most the time for which Lock::try_acquire() blocks.
     void try_acquire(Completion done);
-    /// Makes attempts until `span` is over. Ends after at most `span` plus one node_timeout.
+    /// Makes attempts until `span` is over. The operation takes at most `span` plus one node_timeout.
     template <class Rep, class Period>
     void acquire_for(std::chrono::duration<Rep, Period> span, Completion done) {
         acquire_by(deadline_after(now(), span), std::move(done));
     }
 
-    /// Extends the lock as Lock::extend() does. Ends after at most one node_timeout.
+    /// Extends the lock as Lock::extend() does. The operation takes at most one node_timeout.
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);
     /// Throws the exception that extend() would throw for this ttl.
     void check_ttl(std::chrono::milliseconds ttl) const;
 
-    /// Releases the lock. valid() is false as soon as this function has returned. The operation ends after at
-    /// most one node_timeout, or two if the watchdog is extending the lock.
+    /// Releases the lock. valid() is false as soon as this function has returned. The operation takes at most
+    /// one node_timeout, or two if the watchdog is extending the lock.
     void release(Completion done);
 
-    /// Cancels an acquisition that is under way. Within two node_timeouts, it ends with `cancelled`, and no
-    /// node that can be reached keeps a key. If it has succeeded already, cancel() does nothing. Extensions
-    /// and releases are not cancelled, because they end soon.
+    /// Cancels an acquisition, which then ends within two node_timeouts. It ends with `cancelled`, unless the
+    /// attempt that is under way still has another outcome, such as success. After `cancelled`, no node that
+    /// can be reached keeps a key. Does nothing if no acquisition is under way. Extensions and releases
+    /// cannot be cancelled, because they end soon.
     void cancel() noexcept;
 
 private:

@@ -30,8 +30,9 @@
 namespace redlock {
 
 /// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
-/// threads, and to a semaphore that was moved from. LockOptions::on_lost may release or destroy an
-/// AsyncSemaphore, but not a Semaphore.
+/// threads, and to a semaphore that was moved from. LockOptions::on_lost may release or destroy the
+/// semaphore, because the loop calls it. (The on_lost of a Semaphore must not, because another thread calls
+/// it.)
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. Throws std::invalid_argument,
@@ -55,33 +56,34 @@ public:
     /// Returns the key of slot().
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Operations. A result describes the last slot that was tried. `held_by_other` means that no slot
-    // was free.
+    // ---- Operations, see AsyncLock. A result describes the last slot that was tried. `held_by_other` means
+    // that no slot was free.
 
-    /// Makes up to LockOptions::retry.attempts attempts, with pauses. Ends after at most the time for which
-    /// Semaphore::acquire() blocks.
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
+    /// for which Semaphore::acquire() blocks.
     void acquire(Completion done) { lock_.acquire(std::move(done)); }
-    /// Makes one attempt.
+    /// Makes one attempt, which tries free slots until it has acquired one. The operation takes at most the
+    /// time for which Semaphore::try_acquire() blocks.
     void try_acquire(Completion done) { lock_.try_acquire(std::move(done)); }
-    /// Makes attempts until `span` is over. Ends after at most `span` plus one node_timeout.
+    /// Makes attempts until `span` is over. The operation takes at most `span` plus one node_timeout.
     template <class Rep, class Period>
     void acquire_for(std::chrono::duration<Rep, Period> span, Completion done) {
         lock_.acquire_for(span, std::move(done));
     }
 
-    /// Extends the slot as Lock::extend() extends a lock. Ends after at most one node_timeout.
+    /// Extends the slot as Lock::extend() extends a lock. The operation takes at most one node_timeout.
     void extend(Completion done) { lock_.extend(std::move(done)); }
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done) { lock_.extend(ttl, std::move(done)); }
     /// Throws the exception that extend() would throw for this ttl.
     void check_ttl(std::chrono::milliseconds ttl) const { lock_.check_ttl(ttl); }
 
-    /// Releases the slot. valid() is false as soon as this function has returned. The operation ends after at
-    /// most one node_timeout, or two if the watchdog is extending the slot.
+    /// Releases the slot. valid() is false as soon as this function has returned. The operation takes at most
+    /// one node_timeout, or two if the watchdog is extending the slot.
     void release(Completion done) { lock_.release(std::move(done)); }
 
-    /// Cancels the operation that is under way, if it is an acquisition, as AsyncLock::cancel() does. No
-    /// reachable node keeps a key of any slot then.
+    /// Cancels an acquisition, as AsyncLock::cancel() does. After `cancelled`, no node that can be reached
+    /// keeps a key of any slot.
     void cancel() noexcept { lock_.cancel(); }
 
 private:
