@@ -1,5 +1,6 @@
 // Leader election for programs with an event loop. It follows the same rules as Leader (leader.hpp), but no
-// function blocks. A function begins the work of a *term*, which is the time as the leader:
+// function blocks. A *term* is the time for which this process is the leader. When a term begins, the leader
+// calls a function of the program, which begins the work and returns:
 //
 //     std::optional<redlock::AsyncTerm> billing;            // while this process leads
 //     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s}};
@@ -7,9 +8,9 @@
 //                [](std::exception_ptr) {});                // when run() has ended
 //
 // Here the work is done by other functions of the program, such as the handler of a timer, while `billing`
-// has a term. The work must stop when a stop is requested on AsyncTerm::lost(). It then ends the term by
-// AsyncTerm::end(), or by destroying the AsyncTerm. The leader resigns, pauses, and campaigns again, until
-// AsyncLeader::cancel() is called.
+// has a term. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
+// the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The leader then resigns,
+// pauses, and campaigns again, until AsyncLeader::cancel() is called.
 //
 // leader.hpp documents the promises of a term, the options, and the states. This file documents the
 // differences in a loop.
@@ -35,9 +36,9 @@ public:
     /// The function that ends a term. It gets the exception of the work, or null.
     using End = CompletionWith<std::exception_ptr>;
 
-    /// Makes an object that calls `end` once, when the term ends. `end` must not throw. An AsyncLeader makes
-    /// its objects itself. An object of your own can wrap one of these, in order to do more at the end of a
-    /// term.
+    /// Makes an object that calls `end` once, when the term ends. `end` must not throw. An AsyncLeader passes
+    /// a complete AsyncTerm to the work, so a program needs this constructor only to add its own code to the
+    /// end of a term. The `end` of the new object then runs this code, and ends the AsyncTerm of the leader.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Ends the term, unless it has been ended.
@@ -90,10 +91,15 @@ public:
     AsyncLeader(const AsyncLeader&) = delete;
     AsyncLeader& operator=(const AsyncLeader&) = delete;
 
-    /// Runs terms, with pauses between them, until cancel() is called, or until there is an exception that no
-    /// LeaderOptions::on_error takes. Then calls `done` from the loop. Only one run() can be under way. A
-    /// second one ends with a std::system_error that has the code std::errc::operation_in_progress. If this
-    /// function itself throws std::bad_alloc, run() has not begun, and `done` is not called.
+    /// Runs terms, with pauses between them, until one of these events:
+    ///
+    /// - cancel() is called.
+    /// - The work or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
+    /// - LeaderOptions::on_error throws.
+    ///
+    /// Then the loop calls `done`. Only one run() can be under way. A second one ends with a
+    /// std::system_error that has the code std::errc::operation_in_progress. If this function itself throws
+    /// std::bad_alloc, run() has not begun, and `done` is not called.
     void run(Work work, Done done);
 
     /// Ends run(): ends a pause at once, and a campaign within two node_timeouts. During a term, requests a

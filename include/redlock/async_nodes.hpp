@@ -27,7 +27,7 @@ class Front;  // all that an AsyncNodes has
 /// the loop, as EventLoop describes. Only the queries of the locks, such as AsyncLock::valid(), may be called
 /// by any thread.
 ///
-/// The locks share one connection to each node. At most 256 of them ask the nodes at the same time. The
+/// The locks share one connection to each node. At most 256 operations ask the nodes at the same time. The
 /// others wait, in the order in which they came. An acquisition waits until its deadline at most. An
 /// extension waits until the validity of the lock is over, and then ends with `lost`.
 ///
@@ -35,39 +35,46 @@ class Front;  // all that an AsyncNodes has
 /// sockets, and touches neither the loop nor the servers.
 class REDLOCK_EXPORT AsyncNodes {
 public:
-    /// Does no I/O. `clock` must be the clock of the nodes (Nodes::required_clock()). A Nodes that is no
-    /// RedisNodes blocks the loop while it asks its nodes, which only tests can accept.
+    /// Does no I/O. `clock` must be the clock of the nodes (Nodes::required_clock()). If `nodes` is not a
+    /// RedisNodes, each round blocks the loop, which is good enough for tests only.
     ///
-    /// - The locks of this object may outlive it, see shut_down().
-    /// - `nodes` must outlive the locks. Unless it is a RedisNodes, it must also outlive this object.
-    /// - `event_loop` must exist until shut_down() is called or this object is destroyed.
-    /// - `clock` and `entropy` must outlive this object and its locks.
+    /// The locks may outlive this object, see shut_down(). The arguments must exist until the following
+    /// events:
+    ///
+    ///     argument           | must exist until
+    ///     -------------------+------------------------------------------------------------------------------
+    ///     nodes              | all locks are destroyed, and this object, too, unless `nodes` is a RedisNodes
+    ///     event_loop         | shut_down() has returned, or this object is destroyed
+    ///     clock and entropy  | this object and all locks are destroyed
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(). Must not be called by a completion. If the RedisNodes was destroyed before, then
-    /// sends what shut_down() has left to send, and blocks for at most NodesOptions::node_timeout.
+    /// Calls shut_down(). Must not be called by a completion. If the RedisNodes is already destroyed, nobody
+    /// else can send the releases that shut_down() could not write. The destructor then sends them, and
+    /// blocks for at most one NodesOptions::node_timeout.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
-    /// Ends the use of the loop. Blocks for at most a millisecond. All operations of the locks end, and their
-    /// completions are destroyed without being called. The releases of these operations, and of locks that
-    /// were destroyed before, are written as far as the sockets accept them. The destructor of the RedisNodes
-    /// sends the rest, for at most one node_timeout. A stop is requested on the lost() of each lock that has
-    /// loop_watchdog(), because the lock is not extended any more. The lock stays valid for its remaining
-    /// time.
+    /// Ends the use of the loop. Blocks for at most a millisecond. When this function has returned, the
+    /// library has called EventLoop::forget() for each descriptor, and does not use the loop any more.
     ///
-    /// When this function has returned, the library has called EventLoop::forget() for each descriptor, and
-    /// the locks can only be destroyed. The connections stay open, and the destructor of a lock that is held
-    /// writes its release in the same way.
+    /// - All operations end. Their completions are destroyed without being called. Afterwards no operation
+    ///   can begin, so a lock can only be destroyed.
+    /// - Releases are written for the keys that these operations may have left, and for locks that were
+    ///   destroyed but are not released yet. The sockets may not accept all of them. The destructor of the
+    ///   RedisNodes sends the rest, for at most one node_timeout. Therefore the connections stay open.
+    /// - A lock that is held stays valid for its remaining time, but is not extended any more. If it has
+    ///   loop_watchdog(), a stop is therefore requested on its lost(). The destructor of the lock writes its
+    ///   release in the same way as shut_down().
     void shut_down() noexcept;
 
     /// Returns true if this object was made from these nodes. A new Nodes in the memory of a destroyed one is
     /// not the same.
     bool are_of(const Nodes& nodes) const noexcept;
 
-    /// Returns true if the RedisNodes was destroyed and nothing is left to do.
+    /// Returns true if the RedisNodes and all locks of this object are destroyed, and none of their
+    /// operations is under way. This object is then of no use, and its owner can destroy it.
     bool expired() const noexcept;
 
 private:

@@ -9,10 +9,10 @@
 // All processes run this code. One of them acquires the lock "billing:leader", and so becomes the leader and
 // does the work. Its *term* lasts until the work returns. Meanwhile a watchdog extends the lock.
 //
-// If the lock cannot be extended, a stop is requested on lost(). In the example, this is 3.005 s before the
-// lock expires: `margin` + 5 ms. If the work stops within the margin, it ends before another process can
-// become the leader. After the stop request the lock is not extended any more, so a leader whose work hangs
-// is replaced, too.
+// If the lock cannot be extended, a stop is requested on lost(). In the example, this happens 3.005 s before
+// the lock expires: `margin`, and 5 ms more because threads need time to wake up. If the work stops within
+// the margin, it ends before another process can become the leader. After the stop request the lock is not
+// extended any more, so a leader whose work hangs is replaced, too.
 //
 // A process that is suspended cannot notice the stop. Work that must never be done twice must show the
 // fencing token to the system that it changes (see fencing.hpp).
@@ -58,7 +58,8 @@ namespace redlock {
 /// The options of a Leader. Fields with the name of a LockOptions field have its meaning and limits. Only
 /// `ttl`, `margin` and `retry.delay` have another default.
 struct LeaderOptions {
-    /// How long a leader that has died stays the leader.
+    /// The ttl of the lock. If the leader crashes, another process can be elected after this time at the
+    /// latest.
     std::chrono::milliseconds ttl{15'000};
 
     /// The time that the work needs to stop. It should be longer than the longest step of the work between
@@ -76,15 +77,18 @@ struct LeaderOptions {
     /// The longest pause after work that has thrown. From retry.delay to 24 h.
     std::chrono::milliseconds longest_pause{60'000};
 
-    /// The Watchdog that extends the lock. If null, the Leader makes its own in its constructor.
+    /// The address of the Watchdog that extends the lock. If null, the Leader makes its own in its
+    /// constructor.
     detail::Renewer* watchdog = LockOptions{}.watchdog;
 
-    /// The function that run() calls, in its thread, with an exception of the work or of on_failure. Without
-    /// it, the exception leaves run(). An exception of on_error leaves run(), too.
+    /// The function that run() calls, in the thread of run(), with each exception of the work or of
+    /// on_failure. After the call, run() goes on. Without this function, run() throws the exception. If
+    /// on_error itself throws, run() throws that exception.
     std::function<void(std::exception_ptr)> on_error{};
 
-    /// The function that run() calls, in its thread, with the errors of run_once(). It is not called after
-    /// the caller has requested a stop.
+    /// The function for terms that fail. For each term, run() calls run_once() (below). If the Result is an
+    /// error, run() then calls this function with it, in the thread of run(), unless the caller has requested
+    /// a stop.
     std::function<void(const Result&)> on_failure{};
 };
 
@@ -147,8 +151,8 @@ public:
     /// Runs one term: waits while another process leads, calls the work when this process has become the
     /// leader, and releases the lock. An exception of the work is thrown again after the release.
     ///
-    /// Returns success if the work returned while this process was still the leader, or after a stop was
-    /// requested on `stop`, and the release was confirmed. Errors without a call of the work:
+    /// Returns success if the release was confirmed, and the work has returned in time: while this process
+    /// was still the leader, or after a stop was requested on `stop`. Errors without a call of the work:
     ///
     /// - `cancelled`: a stop was requested on `stop`.
     /// - `no_quorum`: retry.attempts attempts had no quorum.
