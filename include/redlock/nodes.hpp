@@ -104,8 +104,10 @@ struct QueueTerms {
     std::size_t home = 0;       ///< The index of the waiter's home node; unused without a ticket.
     std::chrono::milliseconds reservation_ttl{};  ///< How long a reservation lasts.
     std::chrono::microseconds waited{};           ///< enter_queue: how long the waiter has waited already.
-    bool may_take = true;       ///< enter_queue: true if the node may reserve the resource if it is free.
-    bool repeated = false;      ///< compare_and_delete: true if an earlier one may have woken a waiter.
+    /// enter_queue: true if the node may reserve a free resource for this waiter at once.
+    bool may_take = true;
+    /// compare_and_delete: true if this release was sent before, so that it must not wake a second waiter.
+    bool repeated = false;
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
 
@@ -156,7 +158,8 @@ struct RoundLimits {
 
 // ---- What comes back.
 
-/// The vote of a node. If it is `unknown`, nobody knows whether the node has executed the command.
+/// The vote of a node. `unknown` means that no usable answer has come. The node may have executed the command
+/// then, unless NodeReport::sent is false.
 enum class Vote : std::uint8_t { unknown, granted, refused };
 
 /// The place of a waiter in the queue, as the home node reported it.
@@ -197,7 +200,8 @@ struct NodeReport {
 };
 
 /// The reports on one request, one for each node, in the configured order. A tally is made and moved several
-/// times in each operation, so it has only the reports of the nodes that there are, and no memory of its own.
+/// times in each operation. Therefore it keeps the reports in itself and not on the heap, and makes only as
+/// many as there are nodes.
 class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
@@ -309,7 +313,8 @@ public:
     /// of the server.
     virtual void disconnect(std::error_code refused, std::string_view words) = 0;
 
-    /// Writes into a blank tally the causes of the nodes that listen() avoids at present.
+    /// For each node that listen() avoids at present, writes the reason into a blank tally, as the cause and
+    /// the detail of the node's report.
     virtual void report_refusals(Tally& tally) const = 0;
 
 protected:
@@ -351,8 +356,8 @@ public:
     /// Returns the time that one node may take in a round, including the connection; zero if there is no
     /// limit. Every ttl must exceed this time.
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
-    /// Returns how long a node that has lost its data has no vote; zero if it votes at once. No ttl may
-    /// exceed this time unless it is zero.
+    /// Returns how long a node that has lost its data has no vote. No ttl may exceed this time. Zero means
+    /// that there is no quarantine: such a node votes at once, and any ttl is allowed.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
     /// Returns the clock that a Lock on these nodes must use; null if it may use any.
@@ -362,8 +367,9 @@ public:
     /// index, which is blank before. All requests have the same verb.
     ///
     /// A failure of a node becomes an unknown vote. The only exception that the function may throw is
-    /// std::bad_alloc. It returns by `limits.deadline` at the latest. When the votes have decided, it may
-    /// stop asking further nodes and waiting for replies. A node that is not asked keeps its blank report.
+    /// std::bad_alloc. It returns by `limits.deadline` at the latest. As soon as further votes cannot change
+    /// the outcome, it may stop asking nodes and waiting for replies. A node that is not asked keeps its
+    /// blank report.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 

@@ -19,14 +19,15 @@
 
 namespace redlock {
 
-/// Override the functions that you need; the others do nothing. They are called at the end of a round, in the
-/// thread that made the round, with no internal mutex held. Several threads can call them at the same time. A
-/// slow function makes acquire(), extend() and release() slower. The arguments are valid until the function
-/// returns.
+/// Override the functions that you need. The functions of this class do nothing. The library calls them at
+/// the end of a round, for everything that has happened since the last one. A slow function makes acquire(),
+/// extend() and release() slower. The arguments are valid until the function returns.
 ///
-/// The rounds of an AsyncLock are made in its event loop. There the functions must not use the locks of this
-/// loop. With redlock/asio.hpp they must not wait for another thread either, because a mutex of the library
-/// is held, for which that thread may wait.
+/// Threads: the functions are called in the thread that has made the round, and several threads can call them
+/// at the same time. The rounds of an AsyncLock are made in its event loop. There the functions must not use
+/// the locks of this loop. The library holds no internal mutex during a call, with one exception: with
+/// redlock/asio.hpp it holds a mutex of the loop. Therefore the functions must not wait there for another
+/// thread, which may wait for this mutex.
 class REDLOCK_EXPORT Observer {
 public:
     virtual ~Observer() = default;

@@ -30,12 +30,12 @@ struct NodesOptions {
     /// The order in which the round of an acquisition asks the nodes.
     Round round = Round::sequential;
 
-    /// How many unused connections each node keeps between rounds. This many threads can start a round at the
-    /// same time without connecting anew. From 1 to 10000.
+    /// How many unused connections to each node are kept between rounds. This many threads can start a round
+    /// at the same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
-    /// If true, the threads share one connection to each node whenever more of them make rounds at the same
-    /// time than there are processors. The commands of many threads then go out in one write. In all other
+    /// If true, the rounds of all threads share one connection to each node while more rounds are under way
+    /// than the machine has processors. The commands of many threads then go out in one write. In all other
     /// cases, each round has connections of its own.
     bool share_connections = true;
 
@@ -66,8 +66,8 @@ struct NodesOptions {
 /// The destructor waits for at most one node_timeout until the servers have executed the releases that are
 /// left to do. After construction the functions throw only std::bad_alloc.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {
-    /// Accepts everything that converts to text. Thus {{"a", "b"}} means two nodes, and not one string
-    /// between two pointers.
+    /// An address in a list, made of everything that converts to text. This type is not std::string, because
+    /// then {{"a", "b"}} would mean one string, made of two pointers, and not two nodes.
     struct Uri {
         template <class Text>
         requires std::convertible_to<const Text&, std::string_view> Uri(const Text& text)
@@ -87,8 +87,8 @@ public:
     /// Returns boot_clock().
     Clock* required_clock() const noexcept override;
 
-    /// Makes a round. Several extensions are made at the same time, within one node_timeout. Several other
-    /// requests are made one after the other, each within its own.
+    /// Makes a round. Several extensions are made in one round, which takes at most one node_timeout. Several
+    /// other requests are made in rounds of their own, one after the other.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
 
