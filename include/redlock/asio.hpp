@@ -43,7 +43,9 @@ namespace redlock::asio {
 inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
-/// The queries and operations that a Lock and a Semaphore have.
+/// The queries and operations that a Lock and a Semaphore have in common. The base class has the executor,
+/// and the AsyncLock or AsyncSemaphore in `state_`, which is null after a move. Its function initiate()
+/// begins an operation as an asynchronous operation of Asio.
 template <class Async>
 class Operations : public Handle<Async> {
 public:
@@ -105,8 +107,8 @@ public:
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
-        // Before the initiation, during which a coroutine is suspended and cannot catch exceptions. Needs no
-        // mutex, because it reads constants.
+        // The exception is thrown here, and not when Asio begins the operation, because a coroutine is
+        // suspended then and cannot catch it. The check needs no mutex, because it reads constants.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
@@ -133,34 +135,38 @@ private:
 
 }  // namespace detail
 
-/// A lock whose operations are asynchronous operations of Asio.
+/// A lock whose operations are asynchronous operations of Asio. The *context* of a lock is the execution
+/// context of its executor, such as an io_context.
 ///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
 /// Result, and failures do not throw. The handler is called as if by post(): by its associated executor, or
-/// by the executor of the lock if it has none. Only one operation of a lock can be under way; a second one
-/// ends with std::errc::operation_in_progress.
+/// by the executor of the lock if the handler has none. Only one operation of a lock can be under way; a
+/// second one ends with std::errc::operation_in_progress.
 ///
 /// A function that begins an operation may throw std::bad_alloc. Otherwise the handler is called once. If
-/// there is no memory to post it, the context tries again.
+/// there is no memory to post the handler, the library tries again while the context runs.
 ///
 /// Cancellation, of any type, has the effect of AsyncLock::cancel().
 ///
-/// Lifetime: destroy a lock before its nodes, and before its context if its executor is a strand, which uses
-/// the context. When the context is destroyed, no handler is called any more; the nodes send the releases
-/// that are left to do, and a stop is requested on lost() if the lock has a watchdog. After fork() the child
-/// may only destroy the context and the locks.
+/// Lifetime: destroy a lock before its nodes. With the executor of an io_context itself, a lock may outlive
+/// the context. With a strand it must not, because the destructor of a strand uses the context. When the
+/// context is destroyed, no handler is called any more. The Nodes object then sends the releases that are
+/// left to do, and a stop is requested on lost() if the lock has a watchdog. After fork() the child may only
+/// destroy the context and the locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
-/// threads, even if several threads run the context. These threads do the work of the library. A
-/// std::stop_callback on lost() is called while a mutex of the library is held: it may make locks and call
-/// their functions, but it must not wait for another thread.
+/// threads, even if several threads run the context. The threads that run the context do the work of the
+/// library, under a recursive mutex. A std::stop_callback on lost() is called while its thread holds this
+/// mutex. The callback may make locks and call their functions, but it must not wait for another thread,
+/// which may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. Throws std::system_error if the process has no
     /// descriptor left for a timer.
     ///
-    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). The executor calls
-    /// LockOptions::on_lost, and may do so after a release.
+    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). LockOptions::on_lost is called as if
+    /// by post(), by the executor. A call that has been posted is made even if the lock is released
+    /// meanwhile.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

@@ -42,7 +42,8 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Locks the mutex of the loop, and ends a term. In a child of fork(), keeps the term for ever.
+/// Locks the mutex of the loop, and ends a term. In a child of fork() the mutex may be locked for ever, so
+/// the term is leaked there and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {
@@ -77,7 +78,8 @@ void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std
     }
 }
 
-/// Functions of the user must not run while the mutex of the loop is held.
+/// Returns the options with an on_error and an on_failure that the executor calls. The leader must not call
+/// them itself, because it holds the mutex of the loop, and they may wait for another thread that needs it.
 inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, LeaderOptions options) {
     if (options.on_error)
         options.on_error = [executor, on_error = std::move(options.on_error)](const std::exception_ptr& it) {
@@ -133,8 +135,9 @@ public:
     /// - A function `awaitable<void> work(Term)` begins a coroutine, which the executor of the leader
     ///   runs. The term ends when the coroutine returns or throws.
     /// - A function `void work(AsyncTerm)` ends the term by AsyncTerm::end(), or by destroying the AsyncTerm.
-    ///   Any thread of the context may do that. An exception of this function does not reach the leader: it
-    ///   leaves the run() of the context.
+    ///   Any thread of the context may do that. An exception of this function does not reach the leader: the
+    ///   run() of the context throws it. The term ends only when its AsyncTerm is destroyed, which usually
+    ///   happens at once, because the exception destroys the argument.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,

@@ -32,8 +32,7 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 class Semaphore : public detail::Operations<AsyncSemaphore> {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000, see the constructor of redlock::Semaphore.
-    /// For a watchdog, use `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by
-    /// `executor`, and may be called after a release.
+    /// The rules for LockOptions::watchdog and on_lost are those of the constructor of Lock.
     Semaphore(const executor_type& executor, Nodes& nodes, std::string_view name, std::size_t limit,
               LockOptions options = {})
         : Operations(executor, nodes, name, limit,
