@@ -24,12 +24,13 @@ namespace redlock {
 
 /// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// The library calls the virtual functions *in the loop*: in the thread that runs the loop, or before the
-/// loop runs. The program must use AsyncNodes and its locks in the loop, too. If several threads run the
-/// loop, only one of them at a time may use the library.
+/// A function is called *in the loop* if the calling thread runs the loop, or if no thread runs the loop, as
+/// before its start and after its end. The library calls the virtual functions in the loop. The program must
+/// use AsyncNodes and its locks in the loop, too. (AsyncLock lists the exceptions.) If several threads run
+/// the loop, only one of them at a time may use the library.
 class REDLOCK_EXPORT EventLoop {
 public:
-    /// The part of the library that does the work. AsyncNodes implements it, and programs need not use it.
+    /// The part of the library to which ready() and wake() pass the call. Programs need not use it.
     class Handler {
     public:
         virtual void on_ready(int fd) = 0;
@@ -44,35 +45,42 @@ public:
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    /// Watches a descriptor: calls ready(fd) once, as soon as the descriptor is readable (if `reads`) or
-    /// writable (if `writes`), has an error, or has reached its end. If both arguments are false, the loop
-    /// does not call ready(), not even for an error. A second watch() of the same descriptor replaces the
-    /// first. Superfluous calls of ready() do no harm. May throw std::bad_alloc.
+    /// Watches a descriptor. A second watch() of the same descriptor replaces the first. May throw
+    /// std::bad_alloc.
+    ///
+    ///     argument | the loop calls ready(fd) once, as soon as the descriptor
+    ///     ---------+---------------------------------------------------------
+    ///     reads    | is readable, has reached its end, or has an error
+    ///     writes   | is writable, or has an error
+    ///
+    /// If both arguments are false, the loop stops watching the descriptor until the next watch(). It should
+    /// then remove the descriptor from poll() or epoll, because these report errors even so. Additional
+    /// calls of ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
-    /// Forgets a descriptor that was passed to watch(): the loop does not call ready() for it any more, and
-    /// must not close it.
+    /// Forgets a descriptor that was passed to watch(). The library may close the descriptor afterwards. The
+    /// loop must not close it, and must not use it any more.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Sets the timer of the library: calls wake() once, after `delay`, and never inside this function. A
-    /// second wake_after() replaces the first. `delay` is one of these:
+    /// Sets the timer of the library. A second wake_after() replaces the first.
     ///
-    /// - From 0 to one second. With 0, calls wake() soon. The loop can measure the time by any steady clock.
-    /// - nanoseconds::max(). Cancels the timer, so that wake() is not called.
+    ///     delay              | meaning
+    ///     -------------------+------------------------------------------------------------------------
+    ///     0 to one second    | the loop calls wake() once, after this time and not inside wake_after()
+    ///     nanoseconds::max() | the loop does not call wake()
     ///
-    /// The function must not fail. If no timer can be started, the loop must call wake() sooner than
-    /// requested, such as in its next turn. Superfluous calls of wake() do no harm.
+    /// The loop can measure the time by any steady clock. The function must not fail. If no timer can be
+    /// started, the loop must call wake() sooner than requested, such as in its next turn. Additional calls
+    /// of wake() do no harm.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
-    /// Sets the part of the library that ready() and wake() call; null for none. Only AsyncNodes calls this
-    /// function.
+    /// Sets the handler that ready() and wake() call; null for none. Only AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
 
 protected:
-    // The loop of the derived class calls ready() and wake(), and never inside a function of the library.
-    // Both can call functions of the program, such as completions. If such a function throws, ready() or
-    // wake() throws its exception. The library can still be used, and does the rest of the work at the next
-    // call.
+    // The derived class calls ready() and wake() in the loop, and never inside a function of the library.
+    // Both can call completions (async_lock.hpp). If a completion throws, ready() or wake() throws its
+    // exception. The library can still be used, and does the rest of the work at the next call.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);
