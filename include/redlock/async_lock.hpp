@@ -40,14 +40,14 @@ struct AcquireLimits;
 }
 namespace detail {
 class LeaseState;
-class Renewer;
-enum class Acquires : bool;  // whether all resources are acquired, or one of them
+class Renewer;               // the base class of Watchdog (watchdog.hpp)
+enum class Acquires : bool;  // a lock acquires all of its resources, and a semaphore acquires one slot
 }  // namespace detail
 
-/// A function that is called once with a value. Converts from every callable that takes the value, also from
-/// one that can only be moved, such as a lambda that owns a std::unique_ptr. An object is empty if it was
-/// made without a function, was moved from, or was called. An empty object must neither be called nor passed
-/// to an operation.
+/// A function that is called once with a value. A CompletionWith can be made from every callable that takes
+/// the value, even from one that can only be moved, such as a lambda that owns a std::unique_ptr. A
+/// CompletionWith is empty if it was made without a function, was moved from, or was called. An empty one
+/// must neither be called nor passed to an operation.
 template <class Value>
 class CompletionWith {
 public:
@@ -87,59 +87,58 @@ private:
 /// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns the value of LockOptions::watchdog with which the loop itself is the watchdog of an AsyncLock. The
-/// loop then does what a Watchdog does in a thread (watchdog.hpp): it extends the lock while it is held,
-/// reports its loss, and calls LockOptions::on_lost. It swallows the exceptions of on_lost.
+/// Returns a watchdog for the field LockOptions::watchdog of an AsyncLock. It has no thread: the loop extends
+/// the lock while the lock is held, requests a stop on lost() when the lock is lost, and calls
+/// LockOptions::on_lost. As with a Watchdog (watchdog.hpp), exceptions of on_lost are swallowed.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
 ///
+/// Threads: all functions must be called in the loop (EventLoop says what that is), except the queries. Any
+/// thread may call a query, unless another thread is moving, assigning or destroying the lock.
+///
+/// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
+/// std::errc::operation_in_progress. The times below do not include the time for which a round waits until
+/// other rounds of the loop have ended (AsyncNodes says when that happens).
+///
 /// Completions: the loop calls the completion of an operation once, and never inside the function that began
-/// the operation. The completion may call any function of any lock, and may destroy the lock. An exception of
-/// the completion is thrown by EventLoop::ready() or wake(), which has called it. The loop does not call the
-/// completion in two cases:
+/// the operation. The completion may call any function of any lock, and may destroy the lock. If the
+/// completion throws, EventLoop::ready() or wake() throws its exception. The completion is destroyed without
+/// a call in two cases:
 ///
-/// - The function that began the operation has thrown: std::invalid_argument for incorrect use, or
-///   std::bad_alloc.
-/// - AsyncNodes::shut_down() has ended the operation.
+/// - The function that should begin the operation throws std::bad_alloc, or std::invalid_argument if it is
+///   used incorrectly.
+/// - AsyncNodes::shut_down() is called before the operation or while it is under way.
 ///
-/// Only one operation of a lock can be under way. A second one ends with std::errc::operation_in_progress,
-/// and does not disturb the first.
-///
-/// Memory: if it runs out during an acquisition, some nodes may have set the key already. The loop sends them
-/// a release, and the acquisition then ends with std::errc::not_enough_memory. If there is no memory for this
-/// release either, the loop tries again, until the keys have expired.
-///
-/// Threads: all functions must be called in the loop (EventLoop says what that is). Only the queries, from
-/// valid() to fencing_token(), may be called by any thread, but not during the assignment or destruction of
-/// the lock.
-///
-/// Times: if more than 256 operations of a loop use the network at the same time, some have to wait for
-/// others. This wait is added to the times below.
+/// Memory: if memory runs out during an acquisition, some nodes may have set the key already. The loop sends
+/// them a release, and the acquisition then ends with std::errc::not_enough_memory. If there is no memory for
+/// this release either, the loop tries again, until the keys have expired.
 class REDLOCK_EXPORT AsyncLock {
 public:
     /// Prepares a lock, as the constructor of Lock does. LockOptions::watchdog must be null or
     /// loop_watchdog(). Throws std::invalid_argument if the options cannot work.
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
-    /// Releases the lock unless it is free, without blocking: the loop sends the release. An operation that
-    /// is under way ends with `cancelled`, even if it was successful: an acquisition ends early, an extension
-    /// or a release when the nodes have answered. Never throws.
+    /// Releases the lock unless it is free. Does not block, because the loop sends the release. Never throws.
+    ///
+    /// If an operation is under way, the lock is released after the end of the operation. The result of the
+    /// operation is `cancelled`, even if the operation was successful. An acquisition ends early, as by
+    /// cancel(). An extension or a release ends when the nodes have answered.
     ~AsyncLock();
 
-    /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
-    /// extensions and releases with `not_held`.
+    /// Takes over the other lock. An operation of the other lock goes on. Afterwards `other` is free: its
+    /// acquisitions end with std::errc::invalid_argument, and its extensions and releases with `not_held`.
     AsyncLock(AsyncLock&& other) noexcept;
-    /// Releases the lock of this object as the destructor does, then takes over the other lock. An operation
-    /// of the other lock goes on.
+    /// Releases the lock of this object as the destructor does, then takes over the other lock.
     AsyncLock& operator=(AsyncLock&& other) noexcept;
 
-    // ---- Queries, see Lock.
+    // ---- Queries, see Lock. Any thread may call them.
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() also requests this stop. The loop calls
-    /// the callbacks on the token (std::stop_callback).
+    /// Returns a token as Lock::lost() does. A stop is requested on the token when the watchdog reports the
+    /// loss of the lock, and when AsyncNodes::shut_down() ends the work of the watchdog. In both cases, each
+    /// std::stop_callback on the token is called in the loop.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;
@@ -170,10 +169,11 @@ public:
     /// one node_timeout, or two if the watchdog is extending the lock.
     void release(Completion done);
 
-    /// Cancels an acquisition, which then ends within two node_timeouts. It ends with `cancelled`, unless the
-    /// attempt that is under way still has another outcome, such as success. After `cancelled`, no node that
-    /// can be reached keeps a key. Does nothing if no acquisition is under way. Extensions and releases
-    /// cannot be cancelled, because they end soon.
+    /// Cancels an acquisition. The acquisition then ends within two node_timeouts. Its result is `cancelled`,
+    /// unless the attempt that is under way still has another outcome, such as success. After `cancelled`, no
+    /// node that can be reached keeps a key.
+    ///
+    /// Does nothing if no acquisition is under way. An extension or a release goes on, because it ends soon.
     void cancel() noexcept;
 
 private:
@@ -184,13 +184,13 @@ private:
     AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
               detail::Acquires acquires);
 
-    std::shared_ptr<detail::LeaseState> state() const noexcept;  // what is held; null if moved from
+    std::shared_ptr<detail::LeaseState> state() const noexcept;  // the lease; null if moved from
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
     void acquire(const algorithm::AcquireLimits& limits, Completion done);
 
-    std::shared_ptr<loop::Front> front_;
-    std::shared_ptr<Impl> impl_;  // null if moved from
+    std::shared_ptr<loop::Front> front_;  // the state of the AsyncNodes, which its locks share
+    std::shared_ptr<Impl> impl_;          // null if moved from
 };
 
 }  // namespace redlock
