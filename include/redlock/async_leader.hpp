@@ -1,16 +1,17 @@
 // Leader election for programs with an event loop. It follows the same rules as Leader (leader.hpp), but no
-// function blocks. A *term* is the time for which this process is the leader. When a term begins, the leader
-// calls a function of the program, which begins the work and returns:
+// function blocks. An AsyncLeader *campaigns*: it tries to acquire the lock of the leadership. When it has
+// acquired the lock, this process is the leader, and a *term* begins. The AsyncLeader then passes an
+// AsyncTerm to a function of the program. This function begins the work and returns:
 //
-//     std::optional<redlock::AsyncTerm> billing;            // while this process leads
+//     std::optional<redlock::AsyncTerm> billing;  // has a value during a term
 //     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s}};
-//     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },  // when it is elected
-//                [](std::exception_ptr) {});                // when run() has ended
+//     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },
+//                [](std::exception_ptr) {});      // is called when run() has ended
 //
-// Here the work is done by other functions of the program, such as the handler of a timer, while `billing`
-// has a term. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
-// the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The leader then resigns,
-// pauses, and campaigns again, until AsyncLeader::cancel() is called.
+// Here other functions of the program do the work, such as the handler of a timer, while `billing` has a
+// value. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped, the
+// program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then releases
+// its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called.
 //
 // leader.hpp documents the promises of a term, the options, and the states. This file documents the
 // differences in a loop.
@@ -29,19 +30,21 @@
 
 namespace redlock {
 
-/// A term whose work goes on in an event loop: a Term, and the function that ends it. Any thread may use the
-/// queries. All other functions must be called in the loop. The Term can be copied, the AsyncTerm cannot.
+/// A term in an event loop: a Term that the program can end. An AsyncTerm can be moved, but not copied. Any
+/// thread may call the functions of Term. All other functions must be called in the loop (EventLoop).
 class AsyncTerm : public Term {
 public:
-    /// The function that ends a term. It gets the exception of the work, or null.
+    /// The function that an AsyncTerm calls to end the term. It gets the exception of the work, or null.
     using End = CompletionWith<std::exception_ptr>;
 
-    /// Makes an object that calls `end` once, when the term ends. `end` must not throw. An AsyncLeader passes
-    /// a complete AsyncTerm to the work, so a program needs this constructor only to add its own code to the
-    /// end of a term. The `end` of the new object then runs this code, and ends the AsyncTerm of the leader.
+    /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
+    ///
+    /// A program needs this constructor only to run its own code at the end of a term. It then passes an
+    /// `end` that owns the AsyncTerm of the AsyncLeader. This `end` runs the code, and then calls end() of
+    /// the owned AsyncTerm.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
-    /// Ends the term, unless it has been ended.
+    /// Calls end().
     ~AsyncTerm() { end(); }
     AsyncTerm(AsyncTerm&& other) noexcept = default;
     AsyncTerm& operator=(AsyncTerm&& other) noexcept {
@@ -52,9 +55,11 @@ public:
         return *this;
     }
 
-    /// Ends the term: the leader releases its lock, and another process can be elected. Therefore the work
-    /// must have stopped. `failure` is the exception with which the work has failed, if it has failed. It is
-    /// treated as an exception that the work of a Leader throws. Does nothing if the term has been ended.
+    /// Ends the term: the AsyncLeader releases its lock, and another process can be elected. Therefore the
+    /// work must have stopped before. Does nothing if the term has been ended already.
+    ///
+    /// `failure` is the exception with which the work has failed, or null if it has not failed. The
+    /// AsyncLeader passes the exception to LeaderOptions::on_error, or ends run() if there is no on_error.
     void end(std::exception_ptr failure = {}) noexcept {
         if (auto end = std::move(end_)) end(std::move(failure));
     }
@@ -65,28 +70,27 @@ private:
 
 /// A candidate for the leadership in an event loop.
 ///
-/// - All functions must be called in the loop. The functions of the user are called in the loop, too, and may
-///   call any function of this object, or destroy it.
-/// - LeaderOptions::on_error and on_failure are called as those of a Leader. An exception of on_error ends
-///   run().
-/// - AsyncNodes::shut_down() ends run() without a call of its completion. If a term is under way, a stop is
-///   requested on AsyncTerm::lost(), because the term is not extended any more. The lock of the term is
-///   released when both the AsyncTerm and the AsyncLeader are destroyed.
+/// - All functions must be called in the loop (EventLoop says what that is).
+/// - The functions of the program are called in the loop: `work` and `done` of run(), and
+///   LeaderOptions::on_error and on_failure, which leader.hpp documents. They may call any function of this
+///   object, and may destroy it.
+/// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
+///   on AsyncTerm::lost(), because the lock is not extended any more. The lock is released when both the
+///   AsyncTerm and the AsyncLeader are destroyed.
 class REDLOCK_EXPORT AsyncLeader {
 public:
-    /// The function that begins the work. If it throws, the term ends with this exception.
+    /// The function that begins the work of a term. If it throws, the term ends.
     using Work = std::function<void(AsyncTerm)>;
-    /// The function that is called when run() has ended. It gets null, or the exception that the run() of a
-    /// Leader would throw.
+    /// The completion of run(). It gets the exception that has ended run(), or null after cancel().
     using Done = CompletionWith<std::exception_ptr>;
 
-    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The loop extends the terms.
-    /// Throws std::invalid_argument if an option cannot work, or if LeaderOptions::watchdog is neither null
-    /// nor loop_watchdog().
+    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The loop extends the lock.
+    /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect. Throws
+    /// std::invalid_argument if an option cannot work.
     AsyncLeader(AsyncNodes& nodes, std::string resource, LeaderOptions options = {});
 
-    /// Calls cancel(). If run() is under way, it goes on to its end without this object. So a term lasts
-    /// until its work has ended.
+    /// Calls cancel(). If run() is under way, it goes on without this object, and ends as after cancel(). So
+    /// a term lasts until the program ends it.
     ~AsyncLeader();
     AsyncLeader(const AsyncLeader&) = delete;
     AsyncLeader& operator=(const AsyncLeader&) = delete;
@@ -94,17 +98,22 @@ public:
     /// Runs terms, with pauses between them, until one of these events:
     ///
     /// - cancel() is called.
-    /// - The work or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
+    /// - The work fails, or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
     /// - LeaderOptions::on_error throws.
     ///
-    /// Then the loop calls `done`. Only one run() can be under way. A second one ends with a
-    /// std::system_error that has the code std::errc::operation_in_progress. If this function itself throws
-    /// std::bad_alloc, run() has not begun, and `done` is not called.
+    /// The work of a term fails if `work` throws, or if the program passes an exception to AsyncTerm::end().
+    ///
+    /// When run() has ended, the loop calls `done`. Only one run() can be under way. A second one only calls
+    /// its `done`, with a std::system_error that has the code std::errc::operation_in_progress. If run()
+    /// throws std::bad_alloc, it has not begun, and `done` is destroyed without a call.
     void run(Work work, Done done);
 
-    /// Ends run(): ends a pause at once, and a campaign within two node_timeouts. During a term, requests a
-    /// stop on Term::lost(), and run() ends when the work has ended, plus one or two node_timeouts for the
-    /// release. Does nothing if no run() is under way.
+    /// Ends run(). Does nothing if no run() is under way.
+    ///
+    /// - During a pause, run() ends at once.
+    /// - During a campaign, run() ends within two node_timeouts.
+    /// - During a term, a stop is requested on AsyncTerm::lost(). When the program has ended the term, the
+    ///   AsyncLeader releases its lock within two node_timeouts. Then run() ends.
     void cancel() noexcept;
 
 private:
