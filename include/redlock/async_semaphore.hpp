@@ -30,20 +30,17 @@
 namespace redlock {
 
 /// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
-/// threads, and to a semaphore that was moved from. LockOptions::on_lost may release or destroy the
-/// semaphore, because the loop calls it. (The on_lost of a Semaphore must not, because another thread calls
-/// it.)
+/// threads. LockOptions::on_lost may release or destroy an AsyncSemaphore, because the loop calls on_lost.
+/// (The on_lost of a Semaphore must not do so, because it runs in another thread.)
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
-    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. Throws std::invalid_argument,
-    /// with the name of the field, if an argument or an option cannot work, or if LockOptions::watchdog is
-    /// neither null nor loop_watchdog().
+    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. LockOptions::watchdog must be
+    /// null or loop_watchdog(). Throws std::invalid_argument if an argument or an option cannot work.
     AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {});
 
-    // The destructor and the move assignment release the slot unless none is held, and do not block. They
-    // cancel an acquisition that is under way, see AsyncLock.
+    // The destructor, the move constructor and the move assignment do what those of AsyncLock do.
 
-    // ---- Queries, see Semaphore.
+    // ---- Queries, see Semaphore. Any thread may call them, as those of AsyncLock.
 
     bool valid() const noexcept { return lock_.valid(); }
     std::chrono::nanoseconds remaining() const noexcept { return lock_.remaining(); }
@@ -56,14 +53,13 @@ public:
     /// Returns the key of slot().
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Operations, see AsyncLock. A result describes the last slot that was tried. `held_by_other` means
-    // that no slot was free.
+    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. A result describes
+    // the last slot that was tried. `held_by_other` means that no slot was free.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.
     void acquire(Completion done) { lock_.acquire(std::move(done)); }
-    /// Makes one attempt, which tries free slots until it has acquired one. The operation takes at most the
-    /// time for which Semaphore::try_acquire() blocks.
+    /// Makes one attempt. The operation takes at most the time for which Semaphore::try_acquire() blocks.
     void try_acquire(Completion done) { lock_.try_acquire(std::move(done)); }
     /// Makes attempts until `span` is over. The operation takes at most `span` plus one node_timeout.
     template <class Rep, class Period>
@@ -87,7 +83,7 @@ public:
     void cancel() noexcept { lock_.cancel(); }
 
 private:
-    AsyncLock lock_;  // of the slots; unlike other locks, it acquires only one of its resources
+    AsyncLock lock_;  // its resources are the slots, and it holds one of them
 };
 
 }  // namespace redlock
