@@ -1,5 +1,5 @@
-// Locks for programs with Asio. No function blocks: a coroutine, a callback or any other completion token
-// waits for the end of an operation.
+// Locks for programs with Asio. No function blocks. An operation takes a completion token: a coroutine awaits
+// the operation with use_awaitable, and a callback is called when the operation has ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -17,8 +17,8 @@
 //
 // The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
 // installed, it takes Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
-// One program can have source files with both. The CMake target is redlock::asio; the program finds Asio
-// itself.
+// One program can have source files with both. The CMake target is redlock::asio. It does not look for Asio,
+// so the CMake files of the program must do that.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -43,9 +43,12 @@ namespace redlock::asio {
 inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
-/// The queries and operations that a Lock and a Semaphore have in common. The base class has the executor,
-/// and the AsyncLock or AsyncSemaphore in `state_`, which is null after a move. Its function initiate()
-/// begins an operation as an asynchronous operation of Asio.
+/// The queries and operations that a Lock and a Semaphore have in common. `Async` is AsyncLock or
+/// AsyncSemaphore. The base class Handle (detail/asio_operation.hpp) has two members for them:
+///
+/// - `state_` has the Async. It is null after a move.
+/// - `initiate(token, error, begin)` makes an asynchronous operation of Asio from a call of `begin`. If the
+///   lock was moved from, the operation ends with `error`.
 template <class Async>
 class Operations : public Handle<Async> {
 public:
@@ -108,14 +111,16 @@ public:
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
         // The exception is thrown here, and not when Asio begins the operation, because a coroutine is
-        // suspended then and cannot catch it. The check needs no mutex, because it reads constants.
+        // suspended then and cannot catch it. The check reads only constants, so it does not lock the mutex
+        // that the comment of Lock describes.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
             [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }
 
-    /// Releases the lock. valid() is false once the operation has begun.
+    /// Releases the lock. valid() is false as soon as the operation has begun. (The comment of Lock says when
+    /// an operation begins.)
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_release(Token&& token = Token()) {
         return this->template initiate<Result>(
@@ -136,37 +141,49 @@ private:
 }  // namespace detail
 
 /// A lock whose operations are asynchronous operations of Asio. The *context* of a lock is the execution
-/// context of its executor, such as an io_context.
+/// context of its executor, such as an io_context. It takes the place of the event loop.
 ///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
-/// Result, and failures do not throw. The handler is called as if by post(): by its associated executor, or
-/// by the executor of the lock if the handler has none. Only one operation of a lock can be under way; a
-/// second one ends with std::errc::operation_in_progress.
+/// Result, and failures do not throw. With a callback, an operation begins when its function is called. With
+/// use_awaitable, it begins at co_await. Only one operation of a lock can be under way. A second one does
+/// nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type, has the effect of
+/// AsyncLock::cancel().
 ///
-/// A function that begins an operation may throw std::bad_alloc. Otherwise the handler is called once. If
-/// there is no memory to post the handler, the library tries again while the context runs.
+/// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
+/// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
+/// again while the context runs. The handler is not called in two cases:
 ///
-/// Cancellation, of any type, has the effect of AsyncLock::cancel().
+/// - The beginning of the operation throws std::bad_alloc, or async_extend(ttl) throws
+///   std::invalid_argument.
+/// - The context is destroyed before the call.
 ///
-/// Lifetime: destroy a lock before its nodes. With the executor of an io_context itself, a lock may outlive
-/// the context. With a strand it must not, because the destructor of a strand uses the context. When the
-/// context is destroyed, no handler is called any more. The Nodes object then sends the releases that are
-/// left to do, and a stop is requested on lost() if the lock has a watchdog. After fork() the child may only
-/// destroy the context and the locks.
+/// Lifetime:
 ///
-/// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
-/// threads, even if several threads run the context. The threads that run the context do the work of the
-/// library, under a recursive mutex. A std::stop_callback on lost() is called while its thread holds this
-/// mutex. The callback may make locks and call their functions, but it must not wait for another thread,
-/// which may wait for the mutex.
+/// - A lock must be destroyed before its Nodes object.
+/// - A lock with the executor of an io_context itself may outlive the context. A lock with a strand must not,
+///   because the destructor of a strand uses the context.
+/// - The destructor of the context has the effect of AsyncNodes::shut_down(), which documents what becomes of
+///   operations, locks and releases.
+/// - After fork() the child may only destroy the context and the locks.
+///
+/// Threads, in place of the rules for a loop:
+///
+/// - Any thread may call the queries, as those of AsyncLock. All other functions of one Lock must be called
+///   by one thread or strand at a time. Different locks may be used by different threads, even if several
+///   threads run the context.
+/// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
+///   work. All locks with the same context and the same Nodes object share one mutex.
+/// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
+///   locks and call their functions. It must not wait for another thread, because that thread may wait for
+///   the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
-    /// Prepares a lock, see the constructor of redlock::Lock. Throws std::system_error if the process has no
-    /// descriptor left for a timer.
+    /// Prepares a lock, see the constructor of redlock::Lock. The first lock with a context and a Nodes
+    /// object also opens a descriptor for a timer. It throws std::system_error if this fails.
     ///
-    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). LockOptions::on_lost is called as if
-    /// by post(), by the executor. A call that has been posted is made even if the lock is released
-    /// meanwhile.
+    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of
+    /// LockOptions::on_lost are posted to the executor. If on_lost throws, the run() of the context throws
+    /// its exception. A posted call is made even if the lock is released meanwhile.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

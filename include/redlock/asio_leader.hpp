@@ -1,4 +1,4 @@
-// Leader election for programs with Asio. The work of the leader is a coroutine:
+// Leader election for programs with Asio. The work of a leader is a coroutine:
 //
 //     boost::asio::awaitable<void> bill(redlock::Term term) {
 //         while (!term.lost().stop_requested()) co_await bill_the_next(term.fencing_token());
@@ -6,7 +6,7 @@
 //
 //     boost::asio::awaitable<void> lead(redlock::RedisNodes& nodes) {
 //         auto executor = co_await boost::asio::this_coro::executor;
-//         redlock::asio::Leader leader{executor, nodes, "billing:leader", {.ttl = 15s, .margin = 3s}};
+//         redlock::asio::Leader leader{executor, nodes, "billing:leader", {.ttl = 15s}};
 //         co_await leader.async_run(bill, boost::asio::use_awaitable);
 //     }
 //
@@ -42,11 +42,12 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Locks the mutex of the loop, and ends a term. In a child of fork() the mutex may be locked for ever, so
-/// the term is leaked there and never ends.
+/// Ends a term while the mutex of the Loop is locked. A Loop (detail/asio_loop.hpp) is a context in its role
+/// as the EventLoop of one Nodes object. In a child of fork() the mutex may be locked for ever. Therefore the
+/// term is leaked there, and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
-        if (loop->belongs_to_parent()) {
+        if (loop->belongs_to_parent()) {  // this process is a child of fork()
             (void)new auto(std::move(term));
             return;
         }
@@ -58,8 +59,9 @@ struct TermEnd {
     AsyncTerm term;
 };
 
-/// Begins the work of a term. A function without a result ends the term itself. A coroutine ends it when it
-/// returns or throws. The function lives until then, because the frame of the coroutine can refer to it.
+/// Begins the work of a term, see Leader::async_run(). If `work` makes a coroutine, this function ends the
+/// term when the coroutine has returned or thrown. `work` lives until then, because the frame of the
+/// coroutine can refer to it.
 template <class Work>
 void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std::shared_ptr<Work>& work,
                 AsyncTerm term) {
@@ -78,8 +80,9 @@ void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std
     }
 }
 
-/// Returns the options with an on_error and an on_failure that the executor calls. The leader must not call
-/// them itself, because it holds the mutex of the loop, and they may wait for another thread that needs it.
+/// Returns the options with an on_error and an on_failure that the executor calls. The AsyncLeader must not
+/// call the functions of the program itself, because its thread has locked the mutex of the Loop. The
+/// functions may wait for another thread, which may wait for the mutex.
 inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, LeaderOptions options) {
     if (options.on_error)
         options.on_error = [executor, on_error = std::move(options.on_error)](const std::exception_ptr& it) {
@@ -94,13 +97,13 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 
 }  // namespace detail
 
-/// A candidate for the leadership whose run() is an asynchronous operation of Asio. The work, on_error and
-/// on_failure are called as if by post(), by the executor of the leader. The context extends the terms.
-/// LeaderOptions::watchdog must be null or loop_watchdog().
+/// A candidate for the leadership whose run() is an asynchronous operation of Asio. Calls of `work`,
+/// on_error and on_failure are posted to the executor of the Leader. The context extends the lock.
+/// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
 ///
-/// The destructor cancels async_run(), and does not block. async_run() goes on to its end, which is after the
-/// end of the work. When the context is destroyed, no handler is called any more. A stop is then requested on
-/// Term::lost(), and the term is not extended.
+/// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
+/// it ends as after a cancellation. The destructor of the context does what AsyncNodes::shut_down() does to
+/// an AsyncLeader.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;
@@ -121,27 +124,33 @@ public:
     Leader(const Leader&) = delete;
     Leader& operator=(const Leader&) = delete;
 
-    /// Runs terms, with pauses between them, until the operation is cancelled, see AsyncLeader::run(). The
-    /// completion signature is `void(std::exception_ptr)`, so co_await throws what the run() of
-    /// redlock::Leader would throw. If async_run() is under way already, co_await throws a std::system_error
-    /// with the code std::errc::operation_in_progress.
+    /// Runs terms, with pauses between them. The completion signature is `void(std::exception_ptr)`:
     ///
-    /// Cancellation, of any type, ends a pause at once, and a campaign within two node_timeouts. During a
-    /// term, it requests a stop on Term::lost(), and the operation ends when the work has ended, plus one or
-    /// two node_timeouts for the release. It then ends without an exception.
+    ///     the operation ends because                    | the exception, which co_await throws
+    ///     ----------------------------------------------+-------------------------------------------
+    ///     it was cancelled                              | none
+    ///     the work has failed, and there is no on_error | the exception of the work
+    ///     another async_run() is under way              | a std::system_error with the code
+    ///                                                   | std::errc::operation_in_progress
     ///
-    /// `work` is called for each term:
+    /// Cancellation, of any type, has the effect of AsyncLeader::cancel(). An exception of on_error or
+    /// on_failure does not end the operation: the run() of the context throws this exception.
     ///
-    /// - A function `awaitable<void> work(Term)` begins a coroutine, which the executor of the leader
-    ///   runs. The term ends when the coroutine returns or throws.
-    /// - A function `void work(AsyncTerm)` ends the term by AsyncTerm::end(), or by destroying the AsyncTerm.
-    ///   Any thread of the context may do that. An exception of this function does not reach the leader: the
-    ///   run() of the context throws it. The term ends only when its AsyncTerm is destroyed, which usually
-    ///   happens at once, because the exception destroys the argument.
+    /// `work` is called for each term. It is one of these functions:
+    ///
+    /// - `awaitable<void> work(Term)` makes a coroutine, which the executor of the Leader runs. The term ends
+    ///   when the coroutine returns or throws. If the coroutine throws, the work has failed.
+    /// - `void work(AsyncTerm)` begins the work. Any thread of the context may end the term later, by
+    ///   AsyncTerm::end() or by destroying the AsyncTerm. If end() gets an exception, the work has failed.
+    ///
+    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. The term
+    /// ends as soon as the AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the
+    /// argument of `work`.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
+            // The end of `of_work` ends `term`, which is the AsyncTerm of the AsyncLeader.
             const Term copy = term;
             AsyncTerm of_work{copy, detail::TermEnd{loop, std::move(term)}};
             net::post(executor, [executor, shared, it = std::move(of_work)]() mutable {
@@ -149,7 +158,7 @@ public:
             });
         };
         return initiate<std::exception_ptr>(
-            std::forward<Token>(token), {},
+            std::forward<Token>(token), /*if_moved_from=*/{},  // a Leader cannot be moved
             [begin = std::move(begin_term)](AsyncLeader& leader, AsyncLeader::Done done) {
                 leader.run(begin, std::move(done));
             });
