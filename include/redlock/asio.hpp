@@ -46,7 +46,7 @@ namespace detail {
 /// The queries and operations that a Lock and a Semaphore have in common. `Async` is AsyncLock or
 /// AsyncSemaphore. The base class Handle (detail/asio_operation.hpp) has two members for them:
 ///
-/// - `state_` has the Async. It is null after a move.
+/// - `state_` is null after a move. Otherwise `state_->async` is the Async.
 /// - `initiate(token, error, begin)` makes an asynchronous operation of Asio from a call of `begin`. If the
 ///   lock was moved from, the operation ends with `error`.
 template <class Async>

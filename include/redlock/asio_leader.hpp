@@ -59,9 +59,9 @@ struct TermEnd {
     AsyncTerm term;
 };
 
-/// Begins the work of a term, see Leader::async_run(). If `work` makes a coroutine, this function ends the
-/// term when the coroutine has returned or thrown. `work` lives until then, because the frame of the
-/// coroutine can refer to it.
+/// Begins the work of a term, see Leader::async_run(). If `work` makes a coroutine, the term ends when the
+/// coroutine has returned or thrown. `work` lives until then, because the frame of the coroutine can refer to
+/// `work`.
 template <class Work>
 void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std::shared_ptr<Work>& work,
                 AsyncTerm term) {
