@@ -210,7 +210,6 @@ private:
     /// A connection that rounds share.
     struct Shared {
         std::unique_ptr<Connection> connection;
-        std::size_t slot = 0;  // the current connection of a slot serves the resources with this hash
         std::size_t users = 0;
         std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
         bool in_turn = false;                    // the users in `waiting` continue now
@@ -250,11 +249,11 @@ private:
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
 
     Shared& shared_of(const Connection& connection) const;
-    Shared* current_of(const Command& command) const noexcept;
+    Shared* current_shared() const noexcept;
     Shared* shared_to_follow(const Command& command) const noexcept;
     detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
                                         Clock::time_point now, bool needed);
-    Shared& begin_shared_locked(std::size_t slot, Clock::time_point now);
+    Shared& begin_shared_locked(Clock::time_point now);
     void drop_unused_locked(Clock::time_point now);
     bool repeat_shared_releases_locked(Clock::time_point now);
     static void start_draining(Shared& it, Clock::time_point now) noexcept;

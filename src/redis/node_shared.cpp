@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <new>
 #include <string>
 #include <utility>
@@ -28,14 +27,10 @@ Node::Shared& Node::shared_of(const Connection& connection) const {
                                   [&](const auto& it) { return it->connection.get() == &connection; });
 }
 
-static std::size_t slot_of(const Command& command) noexcept {
-    return std::hash<std::string>{}(command.resources.front()) % detail::shared_connections;
-}
-
-auto Node::current_of(const Command& command) const noexcept -> Shared* {
-    const auto it = std::ranges::find_if(shared_, [slot = slot_of(command)](const auto& shared) {
-        return !shared->drains && !shared->connection->broken() && shared->slot == slot;
-    });
+/// Returns the current connection, or null.
+auto Node::current_shared() const noexcept -> Shared* {
+    const auto it = std::ranges::find_if(
+        shared_, [](const auto& shared) { return !shared->drains && !shared->connection->broken(); });
     return it == shared_.end() ? nullptr : it->get();
 }
 
@@ -83,7 +78,7 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
 CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const auto& first = requests.front().command;
-    auto* current = current_of(first);
+    auto* current = current_shared();
     auto* const before = requests.size() == 1 ? shared_to_follow(first) : nullptr;
     const auto choice = choose_locked(first, current, before != nullptr, now, needed);
     switch (choice.connection) {
@@ -92,7 +87,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
         case SharingChoice::Connection::fresh: {
-            auto& fresh = begin_shared_locked(slot_of(first), now);
+            auto& fresh = begin_shared_locked(now);
             if (current) start_draining(*current, now);
             limit_draining();
             current = &fresh;
@@ -104,11 +99,10 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     return {CheckedOut{current->connection.get(), DeleteUnlessShared{true}}, choice.worth_waiting_for};
 }
 
-Node::Shared& Node::begin_shared_locked(std::size_t slot, Clock::time_point now) {
+Node::Shared& Node::begin_shared_locked(Clock::time_point now) {
     auto fresh = std::make_unique<Shared>();
     fresh->connection = connect_locked(now);
     fresh->connection->set_collecting(true);
-    fresh->slot = slot;
     shared_.push_back(std::move(fresh));
     return *shared_.back();
 }
@@ -337,13 +331,11 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// node is not trusted, the current connection must be ready, because each attempt of a release counts.
 /// Returns true if the connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
-    static_assert(detail::shared_connections == 1, "a release that is sent again does not know its slot");
     if (releases_.none()) return false;
-    const auto current = std::ranges::find_if(
-        shared_, [](const auto& it) { return !it->drains && !it->connection->broken(); });
-    const bool was_ready = current != shared_.end() && (*current)->connection->was_ready();
+    auto* const current = current_shared();
+    const bool was_ready = current && current->connection->was_ready();
     if (!was_ready && !releases_.may_connect(health_.trusted())) return false;
-    auto& shared = current != shared_.end() ? **current : begin_shared_locked(0, now);
+    auto& shared = current ? *current : begin_shared_locked(now);
     shared.connection->repeat(releases_);
     releases_.clear();
     return shared.connection->broken();
@@ -359,7 +351,7 @@ bool Node::is_over(Shared& it, Clock::time_point now) {
     if (now >= it.until) return true;
     if (!connection.pending().none() || connection.unsent()) return false;
     const bool replaced = std::ranges::any_of(shared_, [&](const auto& other) {
-        return other && other.get() != &it && other->connection && !other->drains && other->slot == it.slot;
+        return other && other.get() != &it && other->connection && !other->drains;
     });
     it.drains = replaced || may_lead_to_former_master(connection, now) || !connection.ready();
     return it.drains;

@@ -72,7 +72,7 @@ void RoundDriver::ask(std::size_t node) {
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
     if (check_out(node)) begin(node);
-    now_ = clock_.now();  // connecting and writing take time
+    if (!woken_) now_ = clock_.now();  // connecting and writing take time
 }
 
 /// Continues with a node after the check-out of a connection. If the connection of a release breaks at once,

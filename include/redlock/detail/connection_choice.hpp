@@ -2,11 +2,10 @@
 // event loop share the connections. A node is one of the N Redis masters that vote. A round sends one command
 // to the nodes and counts their votes. The functions are pure: they have no sockets and no clock.
 //
-// Each node has a fixed number of shared connections (`shared_connections`, at present one). The hash of the
-// first resource of a command chooses the *current* one. Therefore a release is written behind its SET, and a
-// SET behind an earlier release of its resource, unless the connection drains in between. If a round gives
-// the node up, the current connection *drains*: its pending replies are still read, and the next command
-// begins a fresh connection, which becomes the current one.
+// The rounds of one event loop use the same connection to a node, the *current* one. Therefore a release is
+// written behind its SET, and a SET behind an earlier release of its resource, unless the connection drains
+// in between. If a round gives the node up, the current connection *drains*: its pending replies are still
+// read, and the next command begins a fresh connection, which becomes the current one.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.
@@ -20,8 +19,6 @@
 
 namespace redlock::detail {
 
-/// The number of current connections of a node in one event loop.
-inline constexpr std::size_t shared_connections = 1;
 /// The largest number of pending commands on a shared connection, apart from releases. Beyond it, a round
 /// waits within its own deadline.
 inline constexpr std::size_t max_shared_pending = 1024;
