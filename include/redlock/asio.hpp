@@ -111,16 +111,15 @@ public:
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
         // The exception is thrown here, and not when Asio begins the operation, because a coroutine is
-        // suspended then and cannot catch it. The check reads only constants, so it does not lock the mutex
-        // that the comment of Lock describes.
+        // suspended then and cannot catch it. The check reads only constants.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
             [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }
 
-    /// Releases the lock. valid() is false as soon as the operation has begun. (The comment of Lock says when
-    /// an operation begins.)
+    /// Releases the lock. valid() is false as soon as the operation has begun, with use_awaitable at
+    /// co_await.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_release(Token&& token = Token()) {
         return this->template initiate<Result>(
@@ -144,10 +143,10 @@ private:
 /// context of its executor, such as an io_context. It takes the place of the event loop.
 ///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
-/// Result, and failures do not throw. With a callback, an operation begins when its function is called. With
-/// use_awaitable, it begins at co_await. Only one operation of a lock can be under way. A second one does
-/// nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type, has the effect of
-/// AsyncLock::cancel().
+/// Result, and failures do not throw. With a callback, async_acquire() and the others begin their operation
+/// at once. With use_awaitable, it begins at co_await. Only one operation of a lock can be under way. A
+/// second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type, has
+/// the effect of AsyncLock::cancel().
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries

@@ -42,9 +42,9 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term while the mutex of the Loop is locked. A Loop (detail/asio_loop.hpp) is a context in its role
-/// as the EventLoop of one Nodes object. In a child of fork() the mutex may be locked for ever. Therefore the
-/// term is leaked there, and never ends.
+/// Ends a term, and locks the mutex of its Loop meanwhile. A Loop (detail/asio_loop.hpp) is a context in its
+/// role as the EventLoop of one Nodes object. In a child of fork() the mutex may be locked for ever.
+/// Therefore the term is leaked there, and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {  // this process is a child of fork()

@@ -39,9 +39,9 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run its own code at the end of a term. It then passes an
-    /// `end` that owns the AsyncTerm of the AsyncLeader. This `end` runs the code, and then calls end() of
-    /// the owned AsyncTerm.
+    /// A program needs this constructor only to run its own code at the end of a term. It wraps the
+    /// AsyncTerm that its work has got: the function `end` of the new AsyncTerm runs the code of the program,
+    /// and then ends the old AsyncTerm, which it has captured.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Calls end().
@@ -71,12 +71,13 @@ private:
 /// A candidate for the leadership in an event loop.
 ///
 /// - All functions must be called in the loop (EventLoop says what that is).
-/// - The functions of the program are called in the loop: `work` and `done` of run(), and
-///   LeaderOptions::on_error and on_failure, which leader.hpp documents. They may call any function of this
-///   object, and may destroy it.
+/// - The functions of the program are called in the loop: `work` and `done` of run(),
+///   LeaderOptions::on_error, which gets the exception of failed work, and LeaderOptions::on_failure, which
+///   gets the Result of a campaign or a term that has failed. They may call any function of this object, and
+///   may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. The lock is released when both the
-///   AsyncTerm and the AsyncLeader are destroyed.
+///   on AsyncTerm::lost(), because the lock is not extended any more. The lock belongs to both the
+///   AsyncTerm and the AsyncLeader then, and is released when both are destroyed.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the term ends.

@@ -87,9 +87,10 @@ private:
 /// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns a watchdog for the field LockOptions::watchdog of an AsyncLock. It has no thread: the loop extends
-/// the lock while the lock is held, requests a stop on lost() when the lock is lost, and calls
-/// LockOptions::on_lost. As with a Watchdog (watchdog.hpp), exceptions of on_lost are swallowed.
+/// Returns a value for the field LockOptions::watchdog of an AsyncLock. The value is the same for all locks,
+/// and nobody deletes it. With it, the loop extends the lock while the lock is held, requests a stop on
+/// lost() when the lock is lost, and calls LockOptions::on_lost. As with a Watchdog (watchdog.hpp),
+/// exceptions of on_lost are swallowed.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
@@ -98,8 +99,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// thread may call a query, unless another thread is moving, assigning or destroying the lock.
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
-/// std::errc::operation_in_progress. The times below do not include the time for which a round waits until
-/// other rounds of the loop have ended (AsyncNodes says when that happens).
+/// std::errc::operation_in_progress. The times below hold if the loop has no more than 256 operations under
+/// way. Beyond that, an operation may have to wait for others (see AsyncNodes), and takes longer.
 ///
 /// Completions: the loop calls the completion of an operation once, and never inside the function that began
 /// the operation. The completion may call any function of any lock, and may destroy the lock. If the
@@ -126,8 +127,9 @@ public:
     /// cancel(). An extension or a release ends when the nodes have answered.
     ~AsyncLock();
 
-    /// Takes over the other lock. An operation of the other lock goes on. Afterwards `other` is free: its
-    /// acquisitions end with std::errc::invalid_argument, and its extensions and releases with `not_held`.
+    /// Takes over the other lock. An operation that is under way goes on, and belongs to this object then.
+    /// If an operation is begun on `other` afterwards, an acquisition ends with std::errc::invalid_argument,
+    /// an extension or a release with `not_held`.
     AsyncLock(AsyncLock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     AsyncLock& operator=(AsyncLock&& other) noexcept;

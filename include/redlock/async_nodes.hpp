@@ -33,7 +33,7 @@ class Front;  // the state of an AsyncNodes, which its locks share
 ///     ----------------------------+------------------------------------------------
 ///     acquires, for acquire_for() | `span` is over
 ///     extends, for extend()       | the validity is over; the result is then `lost`
-///     does anything else          | it can begin
+///     does anything else          | (no limit)
 ///
 /// After fork() the child may only destroy the object and its locks. This touches neither the loop nor the
 /// servers.
@@ -55,8 +55,8 @@ public:
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(), whose comment says in which case the destructor blocks. Must not be called by a
-    /// completion.
+    /// Calls shut_down(). If the RedisNodes was destroyed before, also sends the releases that are left to
+    /// do, and blocks for at most one NodesOptions::node_timeout. Must not be called by a completion.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
@@ -74,8 +74,7 @@ public:
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
     /// The sockets may not accept all releases. Therefore the connections stay open, and the destructor of
-    /// the RedisNodes sends the rest. If the RedisNodes was destroyed before shut_down(), the destructor of
-    /// this AsyncNodes sends the rest. Either destructor blocks for at most one NodesOptions::node_timeout.
+    /// the RedisNodes sends the rest. It blocks for at most one NodesOptions::node_timeout.
     void shut_down() noexcept;
 
     /// Returns true if this object was made with `nodes`, and not with an earlier object at the same address.

@@ -53,7 +53,8 @@ public:
     ///     reads    | is readable, has reached its end, or has an error
     ///     writes   | is writable, or has an error
     ///
-    /// If both arguments are false, the loop stops watching the descriptor until the next watch(). It should
+    /// If both arguments are true, the first of these events counts: ready(fd) is called once for both. If
+    /// both arguments are false, the loop stops watching the descriptor until the next watch(). It should
     /// then remove the descriptor from poll() or epoll, because these report errors even so. Additional
     /// calls of ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
