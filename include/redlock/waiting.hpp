@@ -1,25 +1,45 @@
-// Waiting in a queue (LockOptions::fair). Clients that were refused queue up, and a release wakes the client
-// that has waited longest.
+// Waiting in a queue (LockOptions::fair). A release wakes the client that has waited longest.
 //
-// The queue only decides which client tries next. Mutual exclusion does not depend on it, because a woken
-// client holds the lock only if a majority of the nodes grants it, like any other client. The Redlock
+// The queue only decides which client tries next. Mutual exclusion does not depend on the queue, because a
+// woken client holds the lock only if a majority of the nodes grants it, like any other client. The Redlock
 // specification has no queue.
 //
-//   1. A refused client becomes a *waiter*. It chooses one node, its *home node*, subscribes to a channel
-//      there, and *asks* this node: it sends a command that puts its *ticket*, which names the channel, into
-//      the queue. The home node is the first node in the configured order that accepts the subscription.
-//      Therefore almost all waiters have the same home node.
-//   2. The reply says when the holder's key expires, and how many waiters are in front. The waiter sleeps
-//      until a message wakes it. If no message comes, it asks again: after a poll_interval, later if many
-//      waiters are in front, and sooner if it is one of the first (place_in_queue.cpp). With each question it
-//      says how long it has waited, so a node that has lost its queue puts the waiters in order again. After
-//      each question, the first waiter makes an *attempt* to acquire the lock, even if the node reports a
-//      holder, but not if the resource is reserved for another waiter.
-//   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
-//      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
-//      waiter: other clients are refused at this node for a while.
-//   4. The woken waiter makes an attempt. At its home node, the command of the attempt replaces the
-//      reservation by the key of the lock.
+//   1. A client becomes a *waiter* when its *attempt* to acquire the lock is refused. If other clients have
+//      recently waited for the resource, the client becomes a waiter before its first attempt
+//      (record_contention()). A waiter chooses a *home node*, and subscribes to a channel there. The home
+//      node is the first node in the configured order that accepts the subscription. Therefore almost all
+//      waiters have the same home node.
+//   2. The waiter sends a *question* to the home node. This command puts the *ticket* of the waiter, which
+//      names the channel, into the queue. The question says how long the client has waited, because the
+//      node sorts the waiters by this time. The reply says who has the resource, when the key expires, and
+//      how many waiters are in front.
+//   3. The waiter sleeps until a message wakes it, or until it is time for another question.
+//   4. A release deletes the key on every node. If a node has a queue, the release also takes the first
+//      waiter that is still subscribed out of the queue, and sends a message to this waiter. The release
+//      then *reserves* the resource: it sets the key to the ticket, with reservation_ttl() as the expiry.
+//      Until the key expires, the node refuses other clients.
+//   5. The woken waiter makes an attempt at all nodes. At the home node, the attempt first deletes the
+//      reservation.
+//
+// If no message comes, a waiter sends another question after some time:
+//
+//     waiter                 | sends another question
+//     -----------------------+---------------------------------------------------------------------------
+//     the first              | after a pause of LockOptions::retry, or after a poll_interval if that is
+//                            | shorter
+//     any other              | after a poll_interval, or up to four times as long if many waiters are in
+//                            | front
+//     each of the first four | in addition, when the key expires
+//
+// After some of these questions, the waiter makes an attempt although no message has come:
+//
+//     waiter                 | makes an attempt
+//     -----------------------+---------------------------------------------------------------------------
+//     the first              | after each question, but not twice within a poll_interval, and not if the
+//                            | resource is reserved for another waiter
+//     any                    | if the home node has reported no holder for two poll intervals, and for
+//                            | another attempt_spacing for each waiter in front
+//     any                    | if it has made no attempt for 7 to 14 s (longest_without_attempt)
 //
 // If something goes wrong with the queue, a client acquires the lock late or out of order:
 //
@@ -27,18 +47,17 @@
 //     ---------------------------------------+---------------------------------------------------------
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
-//     a holder has died                      | its key expires, and the first four waiters ask then (step 2)
-//     a message is lost, or the home node    | the waiters ask again (step 2)
-//     has lost its data                      |
+//     a holder has died                      | its key expires, and the first four waiters send questions
+//     a message is lost                      | the waiters send other questions
+//     the home node has lost its data        | the questions put the waiters back in order
 //     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
 //                                            | it goes back, if the old node answers attempts again
-//     the release wakes no waiter, because   | the first waiter asks again (step 2)
+//     the release wakes no waiter, because   | the first waiter sends another question
 //     the holder uses another library, or    |
 //     a lock without `fair`                  |
 //     the home node has a key that belongs   | the attempts of the first waiter succeed if the other nodes
-//     to no holder                           | are free (step 2)
+//     to no holder                           | are free
 //     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
-//                                            | (longest_without_attempt)
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
 #pragma once
@@ -54,11 +73,10 @@
 
 namespace redlock::algorithm {
 
-/// How long a waiter waits for a message before it asks the home node again. Waiters far behind in the queue
-/// wait up to four times as long.
+/// The time after which a waiter sends another question. The first table above has the exceptions.
 inline constexpr Clock::duration poll_interval = std::chrono::milliseconds{250};
 
-/// The shortest time after which a waiter asks again, whatever the home node reports.
+/// The shortest time between two questions of a waiter, whatever the home node reports.
 inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 
 /// The longest time between two attempts of a waiter that is not woken. The actual time is random, between
@@ -66,14 +84,14 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// Another reason for an attempt without a message: the home node has reported no holder for two poll
-/// intervals, so the waiters in front seem to be unable to acquire the lock. Then each waiter makes one
-/// attempt, this much later than the waiter in front of it.
+/// If the home node reports no holder for two poll intervals, the waiters in front seem to be unable to make
+/// attempts. Then each waiter makes one attempt. Each attempt comes this much later than the attempt of the
+/// waiter in front, so that the waiters do not collide.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
-/// How long a waiter stays at its home node before it tries to subscribe at an earlier one in the configured
-/// order. The earlier one may answer attempts, but accept no subscription. Without this limit the waiter
-/// would connect to it again and again.
+/// How long a waiter stays at its home node before it tries to subscribe at a node that is earlier in the
+/// configured order. This earlier node may answer attempts, but accept no subscription. Without this limit,
+/// the waiter would connect to the earlier node again and again.
 inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
 
 /// Returns how long a resource stays reserved for a woken waiter. If this waiter makes no attempt, all others
@@ -95,9 +113,10 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// Records after the release of a lock with LockOptions::fair whether other clients wait for its resources.
 /// If they do, the next acquisition by this process enters the queue before its first attempt.
 ///
-/// NodeReport::count is the number of waiters that a node has woken. If no node has woken a waiter, but a
-/// node that was sent the release has not replied, nothing is recorded, because this node may be the home
-/// node. All resources get the same record, because a reply does not say which of them has a waiter.
+/// Other clients wait if a node has woken a waiter: NodeReport::count is then positive. If no node has woken
+/// a waiter, and a node that was sent the release has not replied, the function records nothing, because the
+/// silent node may be the home node. All resources get the same record, because a reply does not say which
+/// of them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });
