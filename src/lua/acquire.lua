@@ -8,17 +8,24 @@
 -- - *Counters*: the node counts the holders of each resource. The largest count of all nodes becomes the fencing token.
 --   After the acquisition, raise_counts.lua raises the smaller counters to this token.
 --
--- KEYS: the resources, [the queue], [the counters of the resources], [the marker].
--- ARGV: owner (random, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
--- [quarantine]. The queue is missing if the ticket is empty, the counters if their expiry is empty, and the marker if
--- the quarantine is empty.
+-- KEYS: the resources; the queue, unless ARGV[4] is empty; the counters of the resources, unless ARGV[5] is empty; the
+-- marker, unless ARGV[6] is empty. ARGV:
+--
+--     1   the owner: random, and new for each attempt
+--     2   the number of resources
+--     3   the ttl
+--     4   the ticket, or empty
+--     5   the expiry of the counters, or empty
+--     6   the quarantine, or empty
+--
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If check_vote() finds that
 -- the node must not vote, returns its reply: a status (quarantine) or an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
 -- The index of the first counter, or false.
 local counters = expiry ~= '' and (ticket == '' and n + 1 or n + 2)
 if ticket ~= '' then leave_queue(KEYS[n + 1], ticket) end
--- check_vote() returns the text with which valid counters begin, if there are any.
+-- check_vote() takes the quarantine from ARGV and the marker from KEYS, each of which is the last. With counters or a
+-- quarantine, `data` is the text that identifies the present data of the server. Valid counters begin with this text.
 local data, failure = check_vote(counters)
 if failure then return failure end
 for i = 1, n do

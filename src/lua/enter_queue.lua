@@ -43,6 +43,8 @@ if not held and ARGV[5] == '1' then
   held = redis.call('get', KEYS[1])
   if held == ARGV[1] then return {ok = 'RESERVED'} end
 end
+-- The ticket has no rank if wake_next() has taken it out of the queue, but could not set the reservation, for example
+-- because the server is out of memory. No client counts as being in front of it then.
 local what = not held and 'nothing' or is_ticket(held) and 'reservation' or 'holder'
 return {
   ok = string.format(

@@ -48,8 +48,9 @@ local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or a marker, whatever data it belongs to. Returns nil if the text is neither. Lua's
--- numbers are exact only up to about 9e15, which are the microseconds until the year 2255.
+-- Returns the number in a counter or a marker, which may belong to any data: the present data, earlier data, or the data
+-- of another server. Returns nil if the text is neither a counter nor a marker. Lua's numbers are exact only up to about
+-- 9e15, which are the microseconds until the year 2255.
 local function number_of_any_data(text)
   local number = string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$')
   return number and tonumber(number) < 9e15 and tonumber(number) or nil
@@ -139,9 +140,10 @@ local function put_back(queue, popped, expiry)
   if redis.pcall('pexpire', queue, expiry) ~= 1 then redis.pcall('zrem', queue, popped[1]) end
 end
 
--- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
--- free. Drops the tickets in front of it. In enter_queue, ARGV[1] is the ticket of the caller. If the caller is the
--- first waiter, it needs no message, because it gets the reply.
+-- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for this waiter if the
+-- resource is free. Drops the tickets in front of this waiter. No message is published for the ticket ARGV[1]. Only in
+-- enter_queue is ARGV[1] a ticket in the queue: its waiter has sent the command, and gets the reply in place of a
+-- message. In the scripts of a release, ARGV[1] is not in the queue.
 --
 -- Looks at 128 tickets at most, because the server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -191,8 +193,9 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes waiters whose channel has no subscriber, because nobody could wake them. Checks 16 of the tickets in front of
--- `ticket`, at a place that any large `number` selects. Does nothing if the Redis user may not use PUBSUB NUMSUB.
+-- Removes waiters whose channel has no subscriber, because nobody could wake them. Checks only 16 tickets: neighbours,
+-- which are all in front of `ticket`. The caller passes a random `number`, and each number selects other neighbours.
+-- Does nothing if the Redis user may not use PUBSUB NUMSUB.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -217,9 +220,15 @@ end
 -- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out all other locks. Both keys
 -- expire with the last reader.
 
--- Returns the shared marker of this resource. A resource `{x}`, with a name in braces, has its readers in
--- `{x}:tag-readers`, because `{x}:readers` belongs to `x`. Its marker is 'redlock:shared-tag'. Earlier versions of this
--- library had another key for such readers, and 'redlock:shared', so they do not mix with the present readers.
+-- Returns the shared marker of the resource whose readers are in the key `readers`:
+--
+--     resource   key of its readers    shared marker
+--     x          {x}:readers           redlock:shared
+--     {x}        {x}:tag-readers       redlock:shared-tag
+--
+-- A name in braces has a key of its own, because {x}:readers belongs to the resource x. It has a marker of its own as
+-- well, because earlier versions of this library had another key for the readers of {x}, and the marker redlock:shared.
+-- Their readers and the present readers do not know each other, so the two markers must keep them apart.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
@@ -249,7 +258,8 @@ local function follow_last_reader(readers)
   end
 end
 
--- Returns true if the resource has a value other than the shared marker, such as an owner, so that no reader may enter.
+-- Returns true if the resource has a value other than the shared marker, so that no reader may enter. The value can be
+-- an owner, a reservation, or a value that blocks the resource after a release.
 local function held_by_writer(readers)
   local held = text_in(KEYS[1])
   return held ~= false and held ~= shared_marker(readers)

@@ -1,14 +1,21 @@
 -- Releases several resources, or one resource with a queue or a minimum hold time: deletes each resource whose value is
 -- the owner.
 --
--- KEYS: the resources, [their queues if the reservation ttl is not empty].
--- ARGV: owner (the random value of one acquisition), number of resources, [remaining minimum hold time], [ticket of a
--- client that leaves the queue], [reservation ttl], ['1' unless this release is sent again].
+-- KEYS: the resources; their queues, unless ARGV[5] is empty. ARGV:
+--
+--     1   the owner: the random value of one acquisition
+--     2   the number of resources
+--     3   the remaining minimum hold time, or empty
+--     4   the ticket of a client that leaves the queue, or empty
+--     5   the ttl of a reservation, or empty
+--     6   '1', or empty if this release is sent again
+--
 -- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
 --
--- A *minimum hold time* (LockOptions::min_hold): the resource must stay unavailable for some time after its
--- acquisition. If some of this time remains, the script replaces the owner by a value that belongs to nobody. If it
--- kept the owner, an extension that arrives late would restore the whole ttl. KEYS has no queues then.
+-- A *minimum hold time* (LockOptions::min_hold) is a time after the acquisition for which the resource must stay
+-- unavailable. If some of this time remains, the script does not delete the resource. It replaces the owner by a value
+-- that belongs to nobody, because an extension that arrives late would restore the whole ttl of an owner. If some of
+-- this time remains, KEYS has no queues.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. An error there does not prevent the deletion. The first row that applies decides:
