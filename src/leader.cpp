@@ -44,8 +44,8 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // The clock is read first. If the lease is extended between the two readings, the result is then not
-    // zero.
+    // The clock is read before valid_until(), so that an extension between the two counts. In the reverse
+    // order, the result could be zero although the lease has just been extended.
     const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }

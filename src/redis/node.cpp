@@ -77,9 +77,11 @@ void Node::drop_former_locked(Clock::time_point now) {
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
-/// Returns true if it is so long since the connection was begun, or was last idle, that the Sentinels may
-/// have named another server. A reply that came since then proves nothing: when a frozen former master runs
-/// again, it first answers the commands that it has received, and learns only then that it was replaced.
+/// Returns true if the server of this connection may be a former master. This is so if the Sentinels have had
+/// enough time to name another server since connection.since(), which is the instant at which the connection
+/// was begun, or at which it last became idle. A reply alone does not show that the server is still the
+/// master. When a frozen former master runs again, it first answers the commands that it has received. Only
+/// after that it learns that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
@@ -109,11 +111,13 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     return connection;
 }
 
-/// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases of the connection are sent
-/// again on another one, unless Connection::forget_releases() was called. If there are such releases, and the
-/// connection broke before it was ready, or because the server executes nothing now, no round reports this
-/// failure of the node, so it is recorded here. The observer gets `cause` and `why`, or the failure of a
-/// broken connection.
+/// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
+/// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
+/// `cause` and `why`, or the failure of a broken connection.
+///
+/// If there are such releases, this function also records that the node has failed, because no round will
+/// report the failure. It does so only if the node is trusted, and if the connection broke before it was
+/// ready, or because the server executes nothing at present (BUSY or LOADING).
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
@@ -135,10 +139,11 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     }
 }
 
-/// Returns true if closing the connection now may lose a release: it is unsent, or the server has not read
-/// it. A server that cannot write its reply to a closed connection does not read any further.
+/// Returns true if closing the connection now may lose a release, because the release is unsent, or because
+/// the server may not have read it. A server that cannot write its replies, because the connection is closed,
+/// does not read the commands behind these replies.
 static bool could_lose_release(const Connection& connection) noexcept {
-    detail::LateReplies late;
+    detail::LateReplies late;  // late.released is not 0 if one of the late replies belongs to a release
     connection.pending().add_late_to(late);
     return connection.unsent() || (late.released != 0 && !connection.broken());
 }
@@ -146,6 +151,8 @@ static bool could_lose_release(const Connection& connection) noexcept {
 /// Appends the connections for which could_lose_release() is true.
 void Node::append_unfinished(std::vector<Connection*>& connections) {
     const auto now = network_.clock().now();
+    // sweep() drops shared connections that are over, and repeats their releases. The other two functions do
+    // the same for the connections that a round has for itself.
     if (options_.shared) sweep(now);
     const std::lock_guard guard{mutex_};
     drain_locked(now);
@@ -214,11 +221,14 @@ std::optional<NodeFailure> Node::queue_refusal(Clock::time_point now) {
 
 // ---- Health
 
+/// Trusts the node again, because it has answered a handshake. If it fails once more, its next pause is
+/// longer than the last one.
 void Node::connected() {
     const std::lock_guard guard{mutex_};
     health_.connected();
 }
 
+/// Trusts the node again, because it has answered a command in time. Its next pause is a short one.
 void Node::succeeded() {
     const std::lock_guard guard{mutex_};
     health_.succeeded();

@@ -24,6 +24,8 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
+    // refresh() returns true if the node has written releases of earlier rounds again. They may still be
+    // unsent when this round ends.
     for (std::size_t node = 0; node < nodes_.size(); ++node)
         if (nodes_[node]->refresh(now_, node, round_)) has_unsent_release_ = true;
 }
@@ -75,8 +77,12 @@ void RoundDriver::ask(std::size_t node) {
     if (!woken_) now_ = clock_.now();  // connecting and writing take time
 }
 
-/// Continues with a node after the check-out of a connection. If the connection of a release breaks at once,
-/// fail() checks out another one, and calls this function for it.
+/// Continues with a node after the check-out of a connection. If rounds share the connection, and this round
+/// may not write on it yet, the round is added to those that wait to write.
+///
+/// The connection may break in proceed(). If the command is a release, proceed() then calls fail(), and
+/// fail() checks out another connection and calls begin() for it. After that, the outer call of begin() has
+/// nothing left to do, because its connection is not the connection of the node any more.
 void RoundDriver::begin(std::size_t node) {
     const auto* const connection = connections_[node].get();
     proceed(node);
@@ -134,11 +140,14 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
         if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
 }
 
-/// One blocking recv() replaces a poll() and a recv() that does not block. The timeout of this recv() is half
-/// of node_timeout, and is set when the connection is made. The kernel makes the timeout longer: it rounds up
-/// to whole ticks of 10 ms or less, and adds one tick, or an eighth at most if the timeout is long. So recv()
-/// is called only if at least 98% of a node_timeout is left. If node_timeout is 40 ms or more, recv() then
-/// returns before `until`, even if the rounding adds most:
+/// Calls a recv() that blocks, in place of a poll() and a recv() that does not block. Returns false without
+/// waiting if the round waits for anything but one reply, or if the recv() could end after `until`.
+///
+/// The timeout of the recv() is half of node_timeout, and is set when the connection is made. The kernel
+/// makes this timeout longer. It rounds the timeout up to whole ticks, which are 10 ms or less, and adds
+/// another tick. If the timeout is long, the kernel adds up to an eighth of the timeout in place of the tick.
+/// Therefore recv() is called only if at least 98% of node_timeout are left, and node_timeout is 40 ms or
+/// more. The recv() then returns before `until`, even in the worst cases of the rounding:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -165,7 +174,8 @@ void RoundDriver::proceed(std::size_t node) {
     // There is nothing to read from a ready connection before the commands are sent.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
-    // The run id identifies the server. Does nothing if the command needs none, or it is known.
+    // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
+    // run id is known.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -184,9 +194,9 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// Adds the round to the list of those that can continue, unless it only goes on waiting. Returns true if the
-/// round still waits until it may write. If there is no memory, the round leaves the connection, and the next
-/// call of advance() throws std::bad_alloc.
+/// Continues with the node, and then adds the round to the list of the rounds that can continue, unless the
+/// round goes on waiting. Returns true if the round still waits until it may write. If there is no memory,
+/// the round leaves the connection, and the next call of advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     try {
@@ -199,7 +209,8 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return connections_[node] && round_.is_connecting(node);
 }
 
-/// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
+/// The command of a round as it is sent to one node. The QueueTerms of a command say what it does with the
+/// queue of waiting clients. Only a command with QueueTerms differs from node to node:
 ///
 /// - The acquisition of a client that has waited in the queue of one node, its *home*, takes the client's
 ///   ticket out of this queue. The other nodes get the acquisition without a queue.
@@ -269,8 +280,10 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
     if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
-        // The server does not know the digest of the script, or refuses the queue.
-        write(node);  // now with the whole script, or without the queue
+        // The command can be sent in several forms. The server does not know the digest of the script, or the
+        // Redis user may not use the queue. The connection has recorded this, so write() chooses another
+        // form: with the whole script, or without the queue.
+        write(node);
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
