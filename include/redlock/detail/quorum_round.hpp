@@ -1,91 +1,148 @@
-// Decides the course of one round: which node is asked when, how long the round waits for it, and when the
-// round ends. The class has no sockets, no clock and no mutex.
+// Decides the course of one round: which node is asked when, how long the round waits for this node, and when
+// the round ends. The class has no sockets, no clock and no mutex.
 //
-// A *round* sends a command, such as a SET, to N independent Redis masters, the *nodes*. Each node grants the
-// command or refuses it, or its *vote* stays unknown. A lock needs the grants of a majority of the N nodes.
-// The round is *decided* as soon as the missing votes cannot change its outcome.
+// ---- What a round is
 //
-// A command and the nodes that it goes to are a *request*. Usually a round has one request. If a watchdog
-// extends several locks in one round, each extension is a request.
+// A *node* is one of N independent Redis masters. A *round* sends a command, such as a SET, to the nodes. The
+// reply of a node is its *vote*: the node grants the command or refuses it. The vote is unknown if no usable
+// reply has come. The command determines how many grants are needed. An acquisition needs a majority of the N
+// nodes.
 //
-// How the round treats a node depends on the health of the node (node_health.hpp):
+// A *request* is a command and the set of nodes to which the command goes. Most rounds have one request. A
+// watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
+// round have the same *verb*, which is the kind of the command. The commands for one node are sent together.
 //
-//     trusted    The node has not failed since its last answer, so it should answer in time.
-//     untrusted  The node has failed. First it is in *back-off*, a pause in which most rounds send nothing to
-//                it. After the pause, its *probe* is due: one round may try to reach the node again.
+// A round is given:
+//
+//     what                   | meaning
+//     -----------------------+-------------------------------------------------------------------------------
+//     requests               | the commands and their nodes
+//     RoundLimits            | The *caller* is the code that needs the round. The limits are its deadline,
+//                            | its stop token, and `awaits_answers`. This flag is false if the caller does
+//                            | not wait for the replies. The command is then a release or a *description*,
+//                            | a text that a holder leaves for people to read.
+//     node_timeout           | the time that one node may take in this round, including connecting
+//     round_order            | `sequential`: an acquisition asks the trusted nodes one after the other
+//     health of each node    | *trusted*: the node is expected to answer in time. *untrusted*: the node has
+//     (node_health.hpp)      | failed. It is then in *back-off*, a pause in which most rounds send nothing to
+//                            | it. After the pause its *probe* is due: one round may try to reach the node.
+//
+// The votes on each request are counted separately:
+//
+//     term                   | meaning
+//     -----------------------+-------------------------------------------------------------------------------
+//     impossible request     | It can no longer get the grants that it needs.
+//     decided request        | It has the grants that it needs, or it is impossible.
+//     impossible round       | All its requests are impossible.
+//     decided round          | All its requests are decided. If the caller does not wait for the replies, the
+//                            | round is decided from the beginning.
+//
+// ---- The driver
 //
 // The *driver* (RoundDriver in src/redis/round_driver.hpp) does the I/O. It executes the steps that next()
-// returns, and calls a function on_...() for each event:
+// returns:
+//
+//     step    | what the driver does
+//     --------+----------------------------------------------------------------------------------------------
+//     ask     | It *checks out* a connection to the node, that is, takes an open connection or begins a new
+//             | one, and sends the commands on it.
+//     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
+//     wait    | It waits until something happens, but at most until an instant.
+//     done    | The round is over.
+//
+// The driver reports each event by a function on_...(), such as on_check_out() and on_vote():
 //
 //     using Kind = redlock::detail::QuorumRound::Step::Kind;
 //     for (;;) {
 //         const auto step = round.next(clock.now());
-//         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_postponed()
-//         if (step.kind == Kind::give_up) check_in(step.node);  // the time of this node is over
-//         if (step.kind == Kind::wait) wait(step.until);        // or until something happens
+//         if (step.kind == Kind::ask) check_out(step.node);
+//         if (step.kind == Kind::give_up) check_in(step.node);
+//         if (step.kind == Kind::wait) wait(step.until);
 //         if (step.kind == Kind::done) break;
 //     }
 //
-// To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
-// back. For an untrusted node, the driver checks out a connection only if the probe of the node is due, if
-// the command is a release, or if the outcome of the round depends on the node (see needs()). Otherwise the
-// node is *postponed*: nothing is sent to it, and its step `ask` comes again later. The driver can *exclude*
-// a request from a node, if it would overtake an earlier command there. A release is *queued* on a connection
-// that is still being made, so that it is sent even if the round ends before.
+// In the step `ask`, there are two exceptions:
 //
-// The stages of one node:
+// - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
+//   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
+//   if the outcome of the round depends on this node (needs()).
+// - The driver can *exclude* a request from the node, that is, not send this request there. The request is
+//   then the extension of a lock whose SET has not been answered on another connection to the node. On the
+//   connection of the round, the extension could arrive before the SET, and the node would refuse it.
+//
+// A release differs from the other commands in these cases, because a key that is left on a node keeps other
+// clients from the lock, and because a second deletion does no harm:
+//
+//     case                                   | other commands                | a release
+//     ---------------------------------------+-------------------------------+-------------------------------
+//     the node is untrusted                  | it may be postponed           | it is not postponed
+//     the round is impossible, a stop was    | no further node is asked      | the remaining nodes are asked
+//     requested, or the caller's deadline    |                               |
+//     has passed                             |                               |
+//     the round ends while the connection    | nothing is sent to the node   | the release is sent later: it
+//     to the node is being made              |                               | was *queued* on the connection
+//     the connection to the node breaks      | the vote of the node stays    | the release is sent once more,
+//                                            | unknown                       | on another connection
+//
+// ---- The stages of one node
 //
 //     stage      | meaning                                     | transitions
 //     -----------+---------------------------------------------+-------------------------------------------
 //     uninvolved | no request goes to the node                 |
-//     unasked    | the step `ask` has not come for the node    | on_check_out() → connecting
-//                |                                             | on_postponed() → postponed
+//     unasked    | no connection was checked out yet, and the  | on_check_out() → connecting
+//                | node was not postponed                      | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
-//     postponed  | the node is untrusted, and the driver has   | as unasked
-//                | checked out nothing                         |
+//     postponed  | the node was postponed                      | as unasked
 //     connecting | a connection was checked out; no byte of    | on_sent() → sent
 //                | the commands was sent                       | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// In the stages unasked to sent, end() → over is possible, too. If the connection of a release breaks,
-// on_failed() returns true once. The driver then checks out another connection, and calls on_check_out() or
-// on_postponed() again.
+// A node *is being asked* in the stages connecting and sent. In the stages unasked to sent, end() → over is
+// possible, too. If on_failed() returns true, a release must be sent once more. The stage does not change,
+// and the driver calls on_check_out() or on_postponed() again.
 //
-// *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
-// node in the stage connecting or sent if one of these is true:
+// ---- Which nodes are awaited
 //
-// 1. The round is not decided yet, and its caller waits for the replies (RoundLimits::awaits_answers).
-// 2. The node is trusted, and the command is a query (it only reads), a release whose caller waits for the
-//    replies, or an acquisition with Round::sequential, which asks the trusted nodes one after the other.
-// 3. The node is trusted, nothing was sent to it yet, and it was asked less than an eighth of node_timeout
-//    ago. This gives new connections the time to send. If the round ended earlier, a lock would often be on a
-//    bare majority, and be lost with the next node that fails. The case does not apply to the command that
-//    writes the description of a holder, because only people read this text.
+// A wait ends when no node is *awaited* any more. A node that is being asked is awaited in three cases:
 //
-// The phases of the round, in their order. In each phase, the step `ask` comes for some nodes, and then
-// usually the step `wait`:
+//     case | the node is                  | condition
+//     -----+------------------------------+---------------------------------------------------------------
+//     1    | trusted or untrusted         | The round is not decided.
+//     2    | trusted                      | One of these is true:
+//          |                              | - The nodes are asked one after the other (the phase in_turn).
+//          |                              | - The command only reads, so each reply is a part of the result.
+//          |                              | - The command is a release, and the caller waits for replies.
+//     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago. The
+//          | connecting                   | command is not a description.
+//
+// Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
+// majority, and the failure of one more node would end it. If a node does not connect within this time,
+// give_up() decides whether the node has failed.
+//
+// ---- The phases of the round
+//
+// In each phase, the step `ask` comes for some nodes, and then usually the step `wait`:
 //
 //     phase       | nodes to ask                                | ends
 //     ------------+---------------------------------------------+-------------------------------------------
 //     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
 //                 | previous one is not awaited any more        | awaited
-//     all_trusted | the trusted nodes, all at once              | when all of them were asked; it does not
-//                 |                                             | wait
+//     all_trusted | the trusted nodes, all at once              | when all of them were asked; this phase
+//                 |                                             | does not wait
 //     first_half  | the untrusted nodes, all at once            | half a node_timeout after first_half began,
 //                 |                                             | or earlier if no node is awaited
 //     second_half | the postponed nodes                         | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
-// An acquisition with Round::sequential skips all_trusted. All other rounds skip in_turn. Except for a
-// release, a phase asks no further nodes if a majority has become impossible, if a stop was requested, or if
-// the deadline of the caller has passed.
+// An acquisition with Round::sequential begins with in_turn, and then skips all_trusted. All other rounds
+// begin with all_trusted.
 //
 // An example with five nodes and a node_timeout of 50 ms: node 5 is in back-off, and nodes 3 and 4 have just
-// been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. It postpones node 5, because
-// nodes 3 and 4 could still grant. At 25 ms it does not count on them any more, so the third grant can only
-// come from node 5. It asks node 5, and waits for it until 50 ms at the latest.
+// been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. Node 5 is postponed, because
+// nodes 3 and 4 could still grant. At 25 ms the round does not count on nodes 3 and 4 any more, so the third
+// grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at the latest.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -115,32 +172,102 @@ struct NodeVote {
 };
 
 class QuorumRound {
-    enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
-
-    // The phases that ask trusted nodes come first, because next_to_ask() compares phases with `<=`.
-    enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
-
-    /// Which nodes the round awaits after it is decided.
-    enum class Awaited : std::uint8_t {
-        trusted_nodes,    ///< Case 2 at the head of this file.
-        connecting_nodes  ///< Case 3.
-    };
-
 public:
     /// What the driver has to do next.
     struct Step {
         enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
         std::size_t node = 0;       ///< For ask and give_up: the index of the node.
-        bool timed_out = false;     ///< For give_up: true if its silence is a failure.
+        bool timed_out = false;     ///< For give_up: true if the silence of the node is a failure.
         const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
-    /// Requires at least one request. All must have the same verb, that is, the same kind of command. The
-    /// requests, the limits and the tallies must outlive the round. `round_order` says how an acquisition
-    /// asks the trusted nodes: one after the other or all at once. `nodes` is N. The votes on each request
-    /// are written into the tally with the same index.
+private:
+    // ---- The state of the round
+
+    enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
+    enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
+
+    /// What the round knows of one node.
+    struct Participant {
+        Stage stage = Stage::uninvolved;
+        bool trusted = true;
+        bool probe_due = false;
+        bool repeated = false;   // the release is sent to this node for the second time
+        bool held_back = false;  // on_held_back() was called
+        bool replied = false;    // the node has voted on a request
+        // The indices of the requests that are not sent to this node, although they go to it.
+        std::vector<std::size_t> excluded{};
+        // All requests before this index have the vote of the node, are excluded, or do not go to the node.
+        std::size_t next_reply = 0;
+        Clock::time_point asked_at{};  // when the step `ask` came
+        Clock::time_point deadline{};  // when the time of the node is over
+        bool too_little_time = false;  // the time is less than an eighth of node_timeout
+
+        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
+        bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
+    };
+
+    /// The votes on one request.
+    struct Count {
+        std::size_t granted = 0;
+        std::size_t refused = 0;
+        std::size_t pending = 0;  // votes that are missing, and can still come
+    };
+
+    const VerbProperties& properties() const noexcept {
+        return properties_of(requests_.front().command.verb);
+    }
+
+    /// Returns how many grants each request needs.
+    std::size_t grants_needed() const noexcept {
+        switch (properties().votes) {
+            case VotesNeeded::quorum: return quorum(size_);
+            case VotesNeeded::one: return 1;
+            case VotesNeeded::none: break;
+        }
+        return 0;
+    }
+
+    // Constant after construction.
+    const std::span<const Request> requests_;
+    const RoundLimits& limits_;
+    const Clock::duration node_timeout_;
+    const std::span<Tally> tallies_;
+    const std::size_t size_;    // the number N of nodes
+    const std::size_t needed_;  // grants for each request
+    const bool release_;
+
+    Phase phase_ = Phase::all_trusted;
+    std::size_t cursor_ = 0;                        // how many nodes this phase has passed
+    Clock::time_point half_time_ = Clock::never();  // the end of first_half
+    Clock::time_point end_ = Clock::never();        // the end of second_half
+    Clock::time_point last_wait_began_ = Clock::time_point::min();
+    std::array<Participant, max_nodes> nodes_{};
+
+    Count one_{};                // for a single request, so that no memory is allocated
+    std::vector<Count> many_{};  // for several requests
+    bool must_recount_ = true;   // the next two numbers are out of date
+    std::size_t undecided_ = 0;  // requests
+    std::size_t impossible_ = 0;
+
+    std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
+    std::span<const Participant> all() const noexcept { return {nodes_.data(), size_}; }
+    std::size_t count_being_asked() const noexcept {
+        return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
+    }
+    /// Returns the counts, one for each request.
+    std::span<Count> counts() noexcept { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
+    std::span<const Count> counts() const noexcept {
+        return many_.empty() ? std::span{&one_, 1} : std::span{many_};
+    }
+
+public:
+    KeyEffect effect() const noexcept { return properties().effect; }
+
+    /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
+    /// `nodes` is N. The votes on each request are written into the tally with the same index.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
                 Round round_order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
@@ -148,7 +275,7 @@ public:
           node_timeout_(node_timeout),
           tallies_(tallies),
           size_(nodes),
-          needed_(votes_needed()),
+          needed_(grants_needed()),
           release_(effect() == KeyEffect::releases) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -168,73 +295,19 @@ public:
         nodes_[node].probe_due = probe_due;
     }
 
-    // ---- Steps
-
-    /// Returns the next step. The driver must execute it before the next call.
-    Step next(Clock::time_point now) {
-        if (const auto node = find_overdue()) return give_up(*node, now);
-        for (;;) {
-            if (const auto node = next_to_ask(now)) return ask(*node, now);
-            if (phase_waits(now)) {
-                if (awaited_ == Awaited::connecting_nodes && decided()) cap_connect_time();
-                const auto until = next_deadline();
-                if (until) {
-                    last_wait_began_ = now;
-                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
-                }
-            }
-            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
-            enter_next_phase(now);
-        }
-    }
-
-    /// Returns true if the outcome of a request depends on this node, so that it gets a connection even in
-    /// back-off: without more nodes than those that are being asked, the request cannot get a majority. In
-    /// the phase second_half, the nodes that are being asked do not count, because they will probably stay
-    /// silent. After a refusal, an acquisition needs no further node, so that clients that compete give up
-    /// soon.
-    bool needs(std::size_t node) const {
-        const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
-        for (std::size_t i = 0; i < requests_.size(); ++i) {
-            const auto& votes = counts()[i];
-            // If there are several requests, a node that has granted this one and still owes a vote on
-            // another one counts twice. A node that is needed may then be left out until that vote has come.
-            const bool can_win = votes.granted + votes.pending >= needed_;
-            if (includes(node, i) && can_win && votes.granted + possible_grants < needed_ &&
-                !refused_to_acquire())
-                return true;
-        }
-        return false;
-    }
-
-    /// Returns false if the events since the last wait may cause another step, or an earlier end of the wait.
-    /// Otherwise the driver need not call next() before the end of that wait.
-    bool goes_on_waiting() {
-        const bool may_ask = phase_ <= Phase::all_trusted;
-        const bool caps_connect_time = awaited_ == Awaited::connecting_nodes && decided();
-        return !may_ask && !caps_connect_time && next_deadline().has_value();
-    }
-
-    /// Returns the node that is being asked, if there is only one and its commands were sent.
-    std::optional<std::size_t> only_one_sent() const noexcept {
-        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
-        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
-        return static_cast<std::size_t>(node - all().begin());
-    }
-
-    KeyEffect effect() const noexcept { return properties().effect; }
     bool is_release() const noexcept { return release_; }
     bool awaits_answers() const noexcept { return limits_.awaits_answers; }
+    std::span<const Request> requests() const noexcept { return requests_; }
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
+    /// Returns true if the release is sent to this node for the second time.
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if the round has sent nothing to the node, because it is not trusted.
+    /// Returns true if votes of this untrusted node are missing, and the node is not being asked.
     bool is_left_alone(std::size_t node) const noexcept {
         return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
-    std::span<const Request> requests() const noexcept { return requests_; }
 
     /// Returns true if the request goes to the node and was not excluded.
     bool includes(std::size_t node, std::size_t request) const {
@@ -242,290 +315,39 @@ public:
         return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
     }
 
-    /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
-    const Command& command_of_next_reply(std::size_t node) {
-        return requests_[request_of_next_reply(node)].command;
-    }
-
-    // ---- Events
-
-    /// Records that the driver has checked out no connection, because the node is in back-off. It may be so
-    /// only since a moment ago, so it is not trusted any more.
-    void on_postponed(std::size_t node) noexcept {
-        nodes_[node].stage = Stage::postponed;
-        nodes_[node].trusted = false;
-        changed_ = true;
-    }
-
-    /// Records that the driver has checked out a connection to the node. Node::check_out() decides whether
-    /// the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
-    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
-        nodes_[node].stage = Stage::connecting;
-        nodes_[node].trusted = worth_waiting_for;
-        changed_ = true;
-    }
-
-    /// Records that the driver may not write on the connection yet, although it is ready: many rounds share
-    /// it, and too many replies are pending on it.
-    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
-
-    /// Excludes a request from the node. The request is an extension that could overtake the SET of its lock,
-    /// because this SET is still pending on another connection. Must be called before on_sent(). Returns
-    /// false if the node has no other request.
-    bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
-        count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
-        nodes_[node].excluded.push_back(request);
-        ++nodes_[node].settled;
-        return !end_if_settled(node);
-    }
-
-    /// Must be called before a byte of the commands can reach the node. Only for a queued release, it may be
-    /// called later, but before the reply is taken.
-    void on_sent(std::size_t node) {
-        nodes_[node].stage = Stage::sent;
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            if (includes(node, i)) tallies_[i][node].sent = true;
-    }
-
-    /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
-    bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
-        auto& it = nodes_[node];
-        count(node, request_of_next_reply(node), vote, std::move(detail), now);
-        ++it.next_reply;
-        ++it.settled;
-        return end_if_settled(node);
-    }
-
-    /// Records that the node has failed. `disconnected` is true if its connection broke. Returns true if the
-    /// command must be sent once more, over another connection. This is so only for a release whose
-    /// connection broke: the node may still be reachable, and a second deletion does no harm.
-    bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
-                   Clock::time_point now) {
-        auto& it = nodes_[node];
-        if (is_release() && disconnected && !it.repeated && now < it.deadline) {
-            it.repeated = true;
-            return true;
-        }
-        end(node, cause, detail, now);
-        return false;
-    }
-
-    /// Ends the part that the node has in this round. Its missing votes stay unknown, with this cause.
-    void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
-        auto& it = nodes_[node];
-        // The report of a node that was not asked shows no time. If a release is repeated, its node may be
-        // postponed, but was asked before.
-        const bool asked = !it.can_be_asked() || it.repeated;
-        if (!asked) it.start = now;
-        it.stage = Stage::over;
-        changed_ = true;
-        for (auto& request = it.next_reply; request < requests_.size(); ++request)
-            if (includes(node, request)) {
-                count(node, request, {.cause = cause}, detail, now);
-                // The cause not_asked means that the command would have overtaken an earlier one.
-                tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
-            }
-    }
-
 private:
-    /// What the round knows of one node.
-    struct Participant {
-        Stage stage = Stage::uninvolved;
-        bool trusted = true;
-        bool probe_due = false;
-        bool repeated = false;       // its release is sent a second time
-        bool held_back = false;      // see on_held_back()
-        bool cut_short = false;      // it had too little time, so its silence is no failure
-        std::size_t next_reply = 0;  // no request before this index awaits a reply
-        std::size_t settled = 0;     // the number of requests that were answered or excluded
-        std::vector<std::size_t> excluded{};
-        Clock::time_point start{};     // when the round asked the node
-        Clock::time_point deadline{};  // when the time of the node is over
+    // ---- Votes
 
-        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
-        bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
-    };
-
-    /// The votes on one request.
-    struct Count {
-        std::size_t granted = 0;
-        std::size_t refused = 0;
-        std::size_t pending = 0;  // nodes that can still grant
-    };
-
-    const VerbProperties& properties() const noexcept {
-        return properties_of(requests_.front().command.verb);
-    }
-
-    /// Returns how many grants a request needs.
-    std::size_t votes_needed() const noexcept {
-        switch (properties().votes) {
-            case VotesNeeded::quorum: return quorum(size_);
-            case VotesNeeded::one: return 1;
-            case VotesNeeded::none: break;
-        }
-        return 0;
-    }
-
-    std::size_t request_of_next_reply(std::size_t node) {
-        auto& request = nodes_[node].next_reply;
-        while (!includes(node, request)) ++request;
-        return request;
-    }
-
-    // ---- Asking
-
-    /// Returns the next node to ask in this phase, or nothing if none may be asked now. A release goes
-    /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
-    /// The client that it wakes then finds the other nodes free.
-    std::optional<std::size_t> next_to_ask(Clock::time_point now) {
-        const bool trusted = phase_ <= Phase::all_trusted;
-        if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
-        for (; cursor_ < size_; ++cursor_) {
-            const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
-            if (!nodes_[node].can_be_asked() || nodes_[node].trusted != trusted) continue;
-            if (asks_no_more(now)) return std::nullopt;
-            ++cursor_;
-            return node;
-        }
-        return std::nullopt;
-    }
-
-    Step ask(std::size_t node, Clock::time_point now) {
-        auto& it = nodes_[node];
-        const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
-        it.start = now;
-        it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
-        it.cut_short = time_for_node < node_timeout_ / 8;
-        return {.kind = Step::Kind::ask, .node = node};
-    }
-
-    /// Returns the time for the next node in turn. If the caller's time is too short for a node_timeout each,
-    /// the nodes share it equally. Otherwise one frozen node could keep the others from being asked.
-    Clock::duration fair_share(Clock::time_point now) const {
-        const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
-        const auto unasked =
-            std::ranges::count_if(all(), [this](const Participant& it) { return worth_asking(it); });
-        return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
-    }
-
-    bool asks_no_more(Clock::time_point now) {
-        if (is_release()) return false;
-        return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
-    }
-
-    void enter_next_phase(Clock::time_point now) noexcept {
-        cursor_ = 0;
-        changed_ = true;
-        if (phase_ == Phase::first_half) {
-            phase_ = Phase::second_half;
-            return;
-        }
-        phase_ = Phase::first_half;
-        // Which nodes the phases after in_turn await although the round is decided: those of case 2 or 3 at
-        // the head of this file.
-        const bool every = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
-        awaited_ = every ? Awaited::trusted_nodes : Awaited::connecting_nodes;
-        half_time_ = now + node_timeout_ / 2;
-        end_ = now + node_timeout_;
-    }
-
-    // ---- Waiting
-
-    bool phase_waits(Clock::time_point now) const noexcept {
-        return phase_ != Phase::all_trusted && (phase_ != Phase::first_half || now < half_time_);
-    }
-
-    Clock::time_point phase_end() const noexcept {
-        return phase_ == Phase::first_half ? half_time_ : Clock::never();
-    }
-
-    /// The three cases are at the head of this file. In case 3, cap_connect_time() has set the deadline.
-    bool awaits(const Participant& it) {
-        if (!it.is_being_asked()) return false;
-        const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
-        return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
-    }
-
-    /// Returns the earliest deadline of the awaited nodes.
-    std::optional<Clock::time_point> next_deadline() {
-        std::optional<Clock::time_point> next;
-        for (const auto& it : all())
-            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
-        return next;
-    }
-
-    /// Limits the time of the nodes in case 3.
-    void cap_connect_time() noexcept {
-        for (auto& it : all())
-            if (it.stage == Stage::connecting)
-                it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
-    }
-
-    /// Returns an awaited node whose time was over when the last wait began. A node whose time ends during a
-    /// wait gets one more wait, which ends at once: a reply may have come in time while this process was
-    /// suspended, and the driver takes it after this wait.
-    std::optional<std::size_t> find_overdue() {
-        for (std::size_t node = 0; node < size_; ++node)
-            if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
-        return std::nullopt;
-    }
-
-    Step give_up(std::size_t node, Clock::time_point now) {
-        const auto& it = nodes_[node];
-        const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // A caller that does not wait for replies has sent a release, which is queued on this connection. The
-        // connection will send it, so the node has not failed, although case 3 is over.
-        const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
-        // A node that has answered some of the commands has not failed either.
-        const bool alive = it.settled > it.excluded.size();
-        const bool held_back = it.held_back && it.stage == Stage::connecting;
-        const char* detail = "";
-        if (held_back)
-            detail = "too many replies are pending on its connection";
-        else if (!by_caller && alive)
-            detail = "after it had answered others";
-        else if (!by_caller && it.stage == Stage::connecting)
-            detail = "while connecting";
-        const auto cause = queued      ? Errc::not_awaited
-                           : by_caller ? Errc::deadline
-                           : held_back ? Errc::not_asked
-                                       : Errc::timed_out;
-        end(node, cause, detail, now);
-        const bool timed_out = !by_caller && !alive && !queued && !held_back;
-        return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
-    }
-
-    // ---- Counting
-
-    void count(std::size_t node, std::size_t request, const NodeVote& vote, std::string detail,
-               Clock::time_point now) {
+    /// Writes the vote of the node on the request into the tally, and counts the vote.
+    void record(std::size_t node, std::size_t request, const NodeVote& vote, std::string detail,
+                Clock::time_point now) {
         auto& report = tallies_[request][node];
         report.vote = vote.vote;
         report.cause = vote.cause;
         report.count = vote.count;
         report.place = vote.place;
-        report.took = now - nodes_[node].start;
+        report.took = now - nodes_[node].asked_at;
         report.detail = std::move(detail);
         auto& votes = counts()[request];
         --votes.pending;
         if (vote.vote == Vote::granted) ++votes.granted;
         if (vote.vote == Vote::refused) ++votes.refused;
-        changed_ = true;
+        must_recount_ = true;
     }
 
-    /// Ends the part of a node if all its requests are answered or excluded. Returns true if so.
-    bool end_if_settled(std::size_t node) noexcept {
-        auto& it = nodes_[node];
-        auto& request = it.next_reply;
+    /// Returns the request to which the next reply of the node belongs. If no reply is missing, returns the
+    /// number of requests.
+    std::size_t request_of_next_reply(std::size_t node) {
+        auto& request = nodes_[node].next_reply;
         while (request < requests_.size() && !includes(node, request)) ++request;
-        if (request < requests_.size()) return false;
-        it.stage = Stage::over;
-        return true;
+        return request;
     }
 
-    std::size_t count_being_asked() const noexcept {
-        return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
+    /// Moves the node to the stage over if no reply is missing. Returns true if it does.
+    bool end_if_complete(std::size_t node) {
+        if (request_of_next_reply(node) < requests_.size()) return false;
+        nodes_[node].stage = Stage::over;
+        return true;
     }
 
     /// Returns true if a node has refused the only request of an acquisition.
@@ -534,28 +356,17 @@ private:
     }
 
     /// Returns true if the round may still ask this node. After a refusal, an acquisition asks an untrusted
-    /// node only if its probe is due. Otherwise clients that compete would wait for the silent node, keep
-    /// their grants meanwhile, and none of them would get a majority.
+    /// node only if the probe of the node is due. Otherwise, clients that compete for a lock would wait for
+    /// this node, which is probably silent. While they waited, each of them would keep the grants that it
+    /// has, and none of them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Returns true if no request can get the grants that it needs.
-    bool impossible() {
-        recount();
-        return impossible_ == requests_.size();
-    }
-    /// Returns true if the round is decided. It counts as decided if its caller does not wait for replies.
-    bool decided() {
-        recount();
-        return undecided_ == 0 || !limits_.awaits_answers;
-    }
-
-    /// Counts the requests that are undecided, and the requests that have become impossible. A node that is
-    /// not worth asking is pending, but will not grant. Only an acquisition has such nodes, and it has one
-    /// request.
+    /// Counts the undecided requests and the impossible requests. A node that is not worth asking is pending,
+    /// but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
     void recount() {
-        if (!std::exchange(changed_, false)) return;
+        if (!std::exchange(must_recount_, false)) return;
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
             all(), [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
         undecided_ = 0;
@@ -567,35 +378,311 @@ private:
         }
     }
 
-    std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
-    std::span<const Participant> all() const noexcept { return {nodes_.data(), size_}; }
-    std::span<Count> counts() noexcept { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
-    std::span<const Count> counts() const noexcept {
-        return many_.empty() ? std::span{&one_, 1} : std::span{many_};
+    /// Returns true if the round is impossible.
+    bool impossible() {
+        recount();
+        return impossible_ == requests_.size();
     }
 
-    // Constant after construction.
-    const std::span<const Request> requests_;
-    const RoundLimits& limits_;
-    const Clock::duration node_timeout_;
-    const std::span<Tally> tallies_;
-    const std::size_t size_;
-    const std::size_t needed_;  // grants for each request
-    const bool release_;
+    /// Returns true if the round is decided.
+    bool decided() {
+        recount();
+        return undecided_ == 0 || !limits_.awaits_answers;
+    }
 
-    Phase phase_ = Phase::all_trusted;
-    Awaited awaited_ = Awaited::trusted_nodes;
-    std::size_t cursor_ = 0;                        // how many nodes this phase has passed
-    Clock::time_point half_time_ = Clock::never();  // the end of first_half
-    Clock::time_point end_ = Clock::never();        // the end of second_half
-    Clock::time_point last_wait_began_ = Clock::time_point::min();
-    std::array<Participant, max_nodes> nodes_{};
+public:
+    // ---- Events, which the driver reports
 
-    Count one_{};                // for a single request, so that no memory is allocated
-    std::vector<Count> many_{};  // for several requests
-    bool changed_ = true;        // true if undecided_ and impossible_ are out of date
-    std::size_t undecided_ = 0;
-    std::size_t impossible_ = 0;
+    /// Excludes a request from the node. Must be called before on_check_out(). Returns false if the node has
+    /// no other request.
+    bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
+        record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
+        nodes_[node].excluded.push_back(request);
+        return !end_if_complete(node);
+    }
+
+    /// Records that the driver has postponed the node. The node becomes untrusted, because it may have failed
+    /// since set_health() was called.
+    void on_postponed(std::size_t node) noexcept {
+        nodes_[node].stage = Stage::postponed;
+        nodes_[node].trusted = false;
+        must_recount_ = true;
+    }
+
+    /// Records that the driver has checked out a connection to the node. Node::check_out() decides whether
+    /// the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
+    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
+        nodes_[node].stage = Stage::connecting;
+        nodes_[node].trusted = worth_waiting_for;
+        must_recount_ = true;
+    }
+
+    /// Records that the connection is ready, but that the driver may not write on it yet. Many rounds share
+    /// this connection, and too many replies are pending on it.
+    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
+
+    /// Records that the commands are sent. Must be called before a byte of them can reach the node. For a
+    /// queued release it may be called later, but must be called before the reply is taken.
+    void on_sent(std::size_t node) {
+        nodes_[node].stage = Stage::sent;
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (includes(node, i)) tallies_[i][node].sent = true;
+    }
+
+    /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
+    const Command& command_of_next_reply(std::size_t node) {
+        return requests_[request_of_next_reply(node)].command;
+    }
+
+    /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
+    bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
+        record(node, request_of_next_reply(node), vote, std::move(detail), now);
+        auto& it = nodes_[node];
+        ++it.next_reply;
+        it.replied = true;
+        return end_if_complete(node);
+    }
+
+    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
+    /// done, the driver calls this function for all nodes that are being asked or were left alone.
+    void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        // A node whose release is repeated was asked, even if it was postponed after that.
+        const bool was_asked = !it.can_be_asked() || it.repeated;
+        if (!was_asked) it.asked_at = now;  // so that the report shows no time
+        it.stage = Stage::over;
+        must_recount_ = true;
+        for (auto& request = it.next_reply; request < requests_.size(); ++request)
+            if (includes(node, request)) {
+                record(node, request, {.cause = cause}, detail, now);
+                // The driver passes not_asked if the node could be asked, but the command could not be sent
+                // on the connection of an unanswered SET that it must follow (CheckOut::obstacle).
+                tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
+            }
+    }
+
+    /// Records that the node has failed. `disconnected` is true if its connection broke. Returns true if the
+    /// command is a release that must be sent once more, over another connection. In all other cases, moves
+    /// the node to the stage over.
+    bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
+                   Clock::time_point now) {
+        auto& it = nodes_[node];
+        if (is_release() && disconnected && !it.repeated && now < it.deadline) {
+            it.repeated = true;
+            return true;
+        }
+        end(node, cause, detail, now);
+        return false;
+    }
+
+private:
+    // ---- Awaiting
+
+    /// Returns true if case 2 of the table of awaited nodes applies to all trusted nodes.
+    bool awaits_every_trusted_node() const noexcept {
+        return phase_ == Phase::in_turn || properties().awaits_every_trusted_node ||
+               (is_release() && limits_.awaits_answers);
+    }
+
+    /// Returns true if only case 3 can apply.
+    bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
+
+    /// Returns true if the node is awaited. For case 3, limit_connecting() has shortened the deadline.
+    bool awaits(const Participant& it) {
+        if (!it.is_being_asked()) return false;
+        if (!decided()) return true;
+        if (!it.trusted) return false;
+        if (awaits_every_trusted_node()) return true;
+        return it.stage == Stage::connecting && effect() != KeyEffect::describes;
+    }
+
+    /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
+    std::optional<Clock::time_point> next_deadline() {
+        std::optional<Clock::time_point> next;
+        for (const auto& it : all())
+            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
+        return next;
+    }
+
+    /// Limits the time of the nodes in the stage connecting to that of case 3.
+    void limit_connecting() noexcept {
+        for (auto& it : all())
+            if (it.stage == Stage::connecting)
+                it.deadline = std::min(it.deadline, it.asked_at + node_timeout_ / 8);
+    }
+
+    // ---- Phases
+
+    /// Returns true if the phase asks trusted nodes, false if it asks untrusted nodes.
+    bool asks_trusted_nodes() const noexcept { return phase_ <= Phase::all_trusted; }
+
+    /// Returns true if the phase waits after it has asked its nodes.
+    bool phase_waits(Clock::time_point now) const noexcept {
+        return phase_ != Phase::all_trusted && (phase_ != Phase::first_half || now < half_time_);
+    }
+
+    /// Returns when the wait of this phase ends at the latest, apart from the deadlines of the nodes.
+    Clock::time_point phase_end() const noexcept {
+        return phase_ == Phase::first_half ? half_time_ : Clock::never();
+    }
+
+    void enter_next_phase(Clock::time_point now) noexcept {
+        cursor_ = 0;
+        must_recount_ = true;
+        if (phase_ == Phase::first_half) {
+            phase_ = Phase::second_half;
+            return;
+        }
+        phase_ = Phase::first_half;
+        half_time_ = now + node_timeout_ / 2;
+        end_ = now + node_timeout_;
+    }
+
+    // ---- Asking
+
+    /// Returns true if the round asks no further nodes, whatever their stages are.
+    bool asks_no_more(Clock::time_point now) {
+        if (is_release()) return false;
+        return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
+    }
+
+    /// Returns the next node to ask in this phase, or nothing if none may be asked now. A release goes
+    /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
+    /// The client that the release wakes there then finds the other nodes free.
+    std::optional<std::size_t> next_to_ask(Clock::time_point now) {
+        if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
+        for (; cursor_ < size_; ++cursor_) {
+            const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
+            const auto& it = nodes_[node];
+            if (!it.can_be_asked() || it.trusted != asks_trusted_nodes()) continue;
+            if (asks_no_more(now)) return std::nullopt;
+            ++cursor_;
+            return node;
+        }
+        return std::nullopt;
+    }
+
+    /// Returns the time for the next node in the phase in_turn: a node_timeout, or less if the caller's time
+    /// is too short for a node_timeout for each node. The nodes then share the caller's time equally.
+    /// Otherwise one frozen node could keep the round from asking the others.
+    Clock::duration fair_share(Clock::time_point now) const {
+        const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
+        const auto unasked =
+            std::ranges::count_if(all(), [this](const Participant& it) { return worth_asking(it); });
+        return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
+    }
+
+    Step ask(std::size_t node, Clock::time_point now) {
+        auto& it = nodes_[node];
+        const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
+        it.asked_at = now;
+        it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
+        it.too_little_time = time_for_node < node_timeout_ / 8;
+        return {.kind = Step::Kind::ask, .node = node};
+    }
+
+    // ---- Giving up
+
+    /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
+    /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
+    /// that has come in time, but was not read because this process was suspended.
+    std::optional<std::size_t> find_overdue() {
+        for (std::size_t node = 0; node < size_; ++node)
+            if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
+        return std::nullopt;
+    }
+
+    /// Ends the part of an overdue node. The first row that applies decides what is reported:
+    ///
+    ///     case                                             | cause       | the node has failed
+    ///     -------------------------------------------------+-------------+--------------------------------
+    ///     The caller does not wait for replies, so only    | not_awaited | no: the command is a release,
+    ///     case 3 applies.                                  |             | which is queued and will be sent
+    ///     The caller's deadline has cut the time short.    | deadline    | no
+    ///     The connection is ready, but on_held_back() was  | not_asked   | no
+    ///     called.                                          |             |
+    ///     The node has voted on some of the requests.      | timed_out   | no
+    ///     otherwise                                        | timed_out   | yes
+    Step give_up(std::size_t node, Clock::time_point now) {
+        const auto& it = nodes_[node];
+        const bool connecting = it.stage == Stage::connecting;
+        const bool queued = !limits_.awaits_answers && connecting;
+        const bool by_caller = it.deadline == limits_.deadline || it.too_little_time;
+        const bool held_back = it.held_back && connecting;
+        const auto cause = queued      ? Errc::not_awaited
+                           : by_caller ? Errc::deadline
+                           : held_back ? Errc::not_asked
+                                       : Errc::timed_out;
+        const char* detail = "";
+        if (held_back)
+            detail = "too many replies are pending on its connection";
+        else if (!by_caller && it.replied)
+            detail = "after it had answered others";
+        else if (!by_caller && connecting)
+            detail = "while connecting";
+        const bool timed_out = !queued && !by_caller && !held_back && !it.replied;
+        end(node, cause, detail, now);
+        return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
+    }
+
+public:
+    // ---- Steps
+
+    /// Returns the next step. The driver must execute it before the next call.
+    Step next(Clock::time_point now) {
+        if (const auto node = find_overdue()) return give_up(*node, now);
+        for (;;) {
+            if (const auto node = next_to_ask(now)) return ask(*node, now);
+            if (phase_waits(now)) {
+                if (awaits_only_connecting()) limit_connecting();
+                const auto until = next_deadline();
+                if (until) {
+                    last_wait_began_ = now;
+                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
+                }
+            }
+            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
+            enter_next_phase(now);
+        }
+    }
+
+    /// Returns true if the outcome of the round depends on this node, so that the driver connects to it even
+    /// in back-off. This is so if there is a request that needs the node: with the grants of all nodes that
+    /// have not voted it would get enough, but not with those of the nodes that are being asked.
+    ///
+    /// In the phase second_half, the nodes that are being asked are not expected to grant, because they have
+    /// been silent for half a node_timeout. After a refusal, an acquisition needs no further node, so that
+    /// clients that compete for a lock give up soon.
+    bool needs(std::size_t node) const {
+        if (refused_to_acquire()) return false;
+        const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            // With several requests, a node that is being asked may have granted this request already, and
+            // is then counted twice. Therefore the result can be false although the request needs the node.
+            // The node is then asked in the phase second_half, in which nothing is counted twice.
+            const auto& votes = counts()[i];
+            const bool possible = votes.granted + votes.pending >= needed_;
+            const bool enough = votes.granted + expected_grants >= needed_;
+            if (includes(node, i) && possible && !enough) return true;
+        }
+        return false;
+    }
+
+    /// Returns true if the last wait can continue in spite of the events since it began. The driver then need
+    /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
+    /// earlier end of the wait.
+    bool goes_on_waiting() {
+        // In the phases that ask untrusted nodes, no node is asked after the wait has begun.
+        const bool may_ask = asks_trusted_nodes();
+        return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
+    }
+
+    /// Returns the node that is being asked, if there is only one and its commands were sent.
+    std::optional<std::size_t> only_one_sent() const noexcept {
+        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
+        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
+        return static_cast<std::size_t>(node - all().begin());
+    }
 };
 
 }  // namespace redlock::detail
