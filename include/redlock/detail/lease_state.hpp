@@ -182,8 +182,11 @@ public:
     }
 
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
-    /// nodes, which were asked within `limits`. If the result is Errc::lost, the validity has ended. Then
-    /// requests a stop on lost(), and the watchdog reports the loss at its next look at plan().
+    /// nodes, which were asked within `limits`.
+    ///
+    /// If the result is Errc::lost, the lease is not valid any more, and its valid_until has passed. If there
+    /// is a watchdog, this function then requests a stop on lost(). The state stays held. The watchdog calls
+    /// plan() again, sees that the instant for reporting the loss has passed, and calls report_loss().
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -226,16 +229,18 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal()
-        // cannot know that the limit is over, so it gets an earlier limit then.
+        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
+        // not get the present time. If max_hold_until_ has passed, plan_renewal() gets the earliest instant
+        // as its limit, and therefore plans no extension.
         const bool over = clock_->now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : max_hold_until_, options_.margin);
     }
 
-    /// Updates the lease after an extension by the watchdog. The nodes were asked up to a deadline: the first
-    /// instant at which the watchdog has to report the loss of any of its leases. If this deadline has cut
-    /// the round short, no node has failed, and the extension is tried again without a pause.
+    /// Updates the lease after a *renewal*, which is an extension by the watchdog. The deadline in `limits`
+    /// is the first instant at which the watchdog has to report the loss of any of its leases. If the result
+    /// is Errc::deadline, this deadline has *cut* the round *short*, and no node has failed. The watchdog
+    /// then makes another renewal without a pause.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -275,13 +280,14 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // A callback may call Lock::release() in this thread of the watchdog. RenewalScope (renewer.hpp) then
-        // prevents two errors: that the release waits for its own thread, and that it releases a later
-        // acquisition than the lost one.
+        // A callback may call Lock::release() in this thread of the watchdog. Lock::release() reads two facts
+        // from the RenewalScope. The first is the RenewalQueue for which this thread works, which does not
+        // change here: the release must not wait for this queue, because the queue waits for the callback.
+        // The second is the lost acquisition: the release must not release a later acquisition.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
-            if (options_.on_lost && is_still_held(number)) options_.on_lost(loss);
+            if (options_.on_lost && release_has_not_begun(number)) options_.on_lost(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
         }
     }
@@ -294,8 +300,8 @@ private:
 
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
-    /// Returns true in the states held and ending. Locks mutex_ itself.
-    bool is_still_held(std::uint64_t number) const noexcept {
+    /// Returns true if there is a lease, and its release has not begun. Locks mutex_ itself.
+    bool release_has_not_begun(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) && !lease_.released;
     }
@@ -318,11 +324,12 @@ private:
         }
     }
 
-    /// Updates the lease after an extension. In the state ending, the result is Errc::lost.
+    /// Updates the lease after an extension. If ending_ is true, leaves the lease as it is, and the result is
+    /// Errc::lost.
     ///
-    /// If valid_until has passed since the round ended, a caller may have seen that Lock::valid() is false,
-    /// and it must not become true again (rules C3 and C4 in docs/rules.md). Therefore the present instant
-    /// counts as the end of the round.
+    /// The present instant counts as the end of the round. Otherwise a lease could become valid again: if
+    /// valid_until has passed since the round ended, Lock::valid() may have returned false already, and must
+    /// not return true after that (rules C3 and C4 in docs/rules.md).
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
@@ -341,7 +348,7 @@ private:
 
     // Guarded by mutex_
     mutable std::mutex mutex_{};
-    std::uint64_t number_ = 0;  // of the current or last acquisition; also raised by forget()
+    std::uint64_t number_ = 0;  // of the current or last acquisition; forget() raises it, too
     bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
