@@ -19,10 +19,11 @@
 //     requests               | the commands and their nodes
 //     RoundLimits            | The *caller* is the code that needs the round. The limits are its deadline,
 //                            | its stop token, and `awaits_answers`. This flag is false if the caller does
-//                            | not wait for the replies. The command is then a release or a *description*,
-//                            | a text that a holder leaves for people to read.
+//                            | not wait for the replies. The command is then a release, or it writes a
+//                            | *description*, a text that a holder leaves for people to read.
 //     node_timeout           | the time that one node may take in this round, including connecting
-//     round_order            | `sequential`: an acquisition asks the trusted nodes one after the other
+//     round_order            | how an acquisition asks the trusted nodes: one after the other
+//                            | (Round::sequential) or all at once
 //     health of each node    | *trusted*: the node is expected to answer in time. *untrusted*: the node has
 //     (node_health.hpp)      | failed. It is then in *back-off*, a pause in which most rounds send nothing to
 //                            | it. After the pause its *probe* is due: one round may try to reach the node.
@@ -47,7 +48,7 @@
 //     ask     | It *checks out* a connection to the node, that is, takes an open connection or begins a new
 //             | one, and sends the commands on it.
 //     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
-//     wait    | It waits until something happens, but at most until an instant.
+//     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
 // The driver reports each event by a function on_...(), such as on_check_out() and on_vote():
@@ -66,8 +67,8 @@
 // - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
 //   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
 //   if the outcome of the round depends on this node (needs()).
-// - The driver can *exclude* a request from the node, that is, not send this request there. The request is
-//   then the extension of a lock whose SET has not been answered on another connection to the node. On the
+// - The driver can *exclude* a request from the node, that is, not send this request there. The driver does
+//   so if the request extends a lock whose SET is still unanswered on another connection to the node. On the
 //   connection of the round, the extension could arrive before the SET, and the node would refuse it.
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
@@ -105,7 +106,7 @@
 //
 // ---- Which nodes are awaited
 //
-// A wait ends when no node is *awaited* any more. A node that is being asked is awaited in three cases:
+// The round waits only as long as it *awaits* a node. It awaits a node that is being asked in three cases:
 //
 //     case | the node is                  | condition
 //     -----+------------------------------+---------------------------------------------------------------
@@ -114,8 +115,8 @@
 //          |                              | - The nodes are asked one after the other (the phase in_turn).
 //          |                              | - The command only reads, so each reply is a part of the result.
 //          |                              | - The command is a release, and the caller waits for replies.
-//     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago. The
-//          | connecting                   | command is not a description.
+//     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago, and
+//          | connecting                   | the command does not write a description.
 //
 // Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
 // majority, and the failure of one more node would end it. If a node does not connect within this time,
@@ -197,7 +198,7 @@ private:
         bool repeated = false;   // the release is sent to this node for the second time
         bool held_back = false;  // on_held_back() was called
         bool replied = false;    // the node has voted on a request
-        // The indices of the requests that are not sent to this node, although they go to it.
+        // The indices of the requests that the driver has excluded from this node.
         std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.
         std::size_t next_reply = 0;
@@ -455,14 +456,16 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 record(node, request, {.cause = cause}, detail, now);
-                // The driver passes not_asked if the node could be asked, but the command could not be sent
-                // on the connection of an unanswered SET that it must follow (CheckOut::obstacle).
+                // The driver passes the cause not_asked if the command must follow an unanswered SET, but
+                // cannot be sent on the connection of this SET (CheckOut::obstacle). The reason is then not
+                // that the node has failed.
                 tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
             }
     }
 
     /// Records that the node has failed. `disconnected` is true if its connection broke. Returns true if the
-    /// command is a release that must be sent once more, over another connection. In all other cases, moves
+    /// command is a release that must be sent once more, over another connection. This is so if the
+    /// connection broke for the first time, and before the deadline of the node. In all other cases, moves
     /// the node to the stage over.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
@@ -487,13 +490,22 @@ private:
     /// Returns true if only case 3 can apply.
     bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
 
-    /// Returns true if the node is awaited. For case 3, limit_connecting() has shortened the deadline.
+    /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
+    /// apply. Untrusted nodes are then not awaited, so no wait depends on their deadlines.
+    void limit_connecting() noexcept {
+        for (auto& it : all())
+            if (it.stage == Stage::connecting)
+                it.deadline = std::min(it.deadline, it.asked_at + node_timeout_ / 8);
+    }
+
+    /// Returns true if the round awaits the node. The time of case 3 is not tested here, because
+    /// limit_connecting() has put it into the deadline of the node.
     bool awaits(const Participant& it) {
         if (!it.is_being_asked()) return false;
-        if (!decided()) return true;
+        if (!decided()) return true;  // case 1
         if (!it.trusted) return false;
-        if (awaits_every_trusted_node()) return true;
-        return it.stage == Stage::connecting && effect() != KeyEffect::describes;
+        if (awaits_every_trusted_node()) return true;                              // case 2
+        return it.stage == Stage::connecting && effect() != KeyEffect::describes;  // case 3
     }
 
     /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
@@ -504,17 +516,12 @@ private:
         return next;
     }
 
-    /// Limits the time of the nodes in the stage connecting to that of case 3.
-    void limit_connecting() noexcept {
-        for (auto& it : all())
-            if (it.stage == Stage::connecting)
-                it.deadline = std::min(it.deadline, it.asked_at + node_timeout_ / 8);
-    }
-
     // ---- Phases
 
     /// Returns true if the phase asks trusted nodes, false if it asks untrusted nodes.
-    bool asks_trusted_nodes() const noexcept { return phase_ <= Phase::all_trusted; }
+    bool asks_trusted_nodes() const noexcept {
+        return phase_ == Phase::in_turn || phase_ == Phase::all_trusted;
+    }
 
     /// Returns true if the phase waits after it has asked its nodes.
     bool phase_waits(Clock::time_point now) const noexcept {
@@ -533,7 +540,7 @@ private:
             phase_ = Phase::second_half;
             return;
         }
-        phase_ = Phase::first_half;
+        phase_ = Phase::first_half;  // after in_turn or all_trusted
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
@@ -550,6 +557,7 @@ private:
     /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
     /// The client that the release wakes there then finds the other nodes free.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
+        // In the phase in_turn, a node is asked only when the round awaits no other.
         if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
         for (; cursor_ < size_; ++cursor_) {
             const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
@@ -598,7 +606,8 @@ private:
     ///     -------------------------------------------------+-------------+--------------------------------
     ///     The caller does not wait for replies, so only    | not_awaited | no: the command is a release,
     ///     case 3 applies.                                  |             | which is queued and will be sent
-    ///     The caller's deadline has cut the time short.    | deadline    | no
+    ///     The caller's deadline has passed, or has left    | deadline    | no
+    ///     the node less than an eighth of node_timeout.    |             |
     ///     The connection is ready, but on_held_back() was  | not_asked   | no
     ///     called.                                          |             |
     ///     The node has voted on some of the requests.      | timed_out   | no
@@ -646,13 +655,15 @@ public:
         }
     }
 
-    /// Returns true if the outcome of the round depends on this node, so that the driver connects to it even
-    /// in back-off. This is so if there is a request that needs the node: with the grants of all nodes that
-    /// have not voted it would get enough, but not with those of the nodes that are being asked.
+    /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
+    /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
     ///
-    /// In the phase second_half, the nodes that are being asked are not expected to grant, because they have
-    /// been silent for half a node_timeout. After a refusal, an acquisition needs no further node, so that
-    /// clients that compete for a lock give up soon.
+    /// - The grants of all nodes whose votes are missing would be enough for the request.
+    /// - The grants of only the nodes that are being asked would not be enough.
+    ///
+    /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
+    /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
+    /// no further node, so that clients that compete for a lock give up soon.
     bool needs(std::size_t node) const {
         if (refused_to_acquire()) return false;
         const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
@@ -672,7 +683,8 @@ public:
     /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
     /// earlier end of the wait.
     bool goes_on_waiting() {
-        // In the phases that ask untrusted nodes, no node is asked after the wait has begun.
+        // The phases that ask untrusted nodes ask all of them before the wait. If only case 3 applies, next()
+        // may have to limit the time of the nodes.
         const bool may_ask = asks_trusted_nodes();
         return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
     }
