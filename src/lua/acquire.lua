@@ -24,8 +24,9 @@ local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
 -- The index of the first counter, or false.
 local counters = expiry ~= '' and (ticket == '' and n + 1 or n + 2)
 if ticket ~= '' then leave_queue(KEYS[n + 1], ticket) end
--- check_vote() takes the quarantine from ARGV and the marker from KEYS, each of which is the last. With counters or a
--- quarantine, `data` is the text that identifies the present data of the server. Valid counters begin with this text.
+-- check_vote() reads the quarantine, which is the last of ARGV, and the marker, which is the last of KEYS. If there are
+-- counters or a quarantine, `data` is the text that identifies the present data of the server. Valid counters begin
+-- with this text.
 local data, failure = check_vote(counters)
 if failure then return failure end
 for i = 1, n do

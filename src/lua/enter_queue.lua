@@ -36,6 +36,7 @@ local time = redis.call('time')
 remove_silent_waiters(KEYS[2], ARGV[1], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[4])
 redis.call('zadd', KEYS[2], 'nx', string.format('%.0f', time[1] * 1000000 + time[2] - ARGV[3]), ARGV[1])
 redis.call('pexpire', KEYS[2], ARGV[4])
+-- The microseconds of the clock, time[2], serve as a random number.
 remove_waiters_without_listener(KEYS[2], ARGV[1], time[2])
 if not held and ARGV[5] == '1' then
   local woken = wake_next(KEYS[1], KEYS[2], ARGV[2])

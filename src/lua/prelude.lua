@@ -48,9 +48,9 @@ local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or a marker, which may belong to any data: the present data, earlier data, or the data
--- of another server. Returns nil if the text is neither a counter nor a marker. Lua's numbers are exact only up to about
--- 9e15, which are the microseconds until the year 2255.
+-- Returns the number in a counter or a marker, which may belong to any data: the present data, earlier data, or the
+-- data of another server. Returns nil if the text is neither a counter nor a marker. Lua's numbers are exact only up to
+-- about 9e15, which are the microseconds until the year 2255.
 local function number_of_any_data(text)
   local number = string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$')
   return number and tonumber(number) < 9e15 and tonumber(number) or nil
@@ -141,9 +141,10 @@ local function put_back(queue, popped, expiry)
 end
 
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for this waiter if the
--- resource is free. Drops the tickets in front of this waiter. No message is published for the ticket ARGV[1]. Only in
--- enter_queue is ARGV[1] a ticket in the queue: its waiter has sent the command, and gets the reply in place of a
--- message. In the scripts of a release, ARGV[1] is not in the queue.
+-- resource is free. Drops the tickets in front of this waiter.
+--
+-- The ticket ARGV[1] counts as subscribed, and gets no message. ARGV[1] is a ticket in the queue only if enter_queue
+-- calls this function. The waiter with this ticket has then sent the command, and gets the reply.
 --
 -- Looks at 128 tickets at most, because the server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().

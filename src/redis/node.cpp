@@ -131,6 +131,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     }
     add_disconnection_locked(*connection, cause, why);
     if (!was_broken) connection->fail({}, {});  // disconnects
+    // If the connection was ready, a new one may be made for its releases although the node is not trusted.
     releases_.keep(connection->take_pending(), was_ready);
     if (!has_failed || !health_.trusted()) return;
     try {
