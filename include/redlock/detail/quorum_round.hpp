@@ -5,8 +5,8 @@
 //
 // A *node* is one of N independent Redis masters. A *round* sends a command, such as a SET, to the nodes. The
 // reply of a node is its *vote*: the node grants the command or refuses it. The vote is unknown if no usable
-// reply has come. The command determines how many grants are needed. An acquisition needs a majority of the N
-// nodes.
+// reply has come. The command determines how many grants are needed: an acquisition needs those of a majority
+// of the N nodes, and a query needs none.
 //
 // A *request* is a command and the set of nodes to which the command goes. Most rounds have one request. A
 // watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
