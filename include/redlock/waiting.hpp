@@ -25,8 +25,8 @@
 //
 //     waiter                 | sends another question
 //     -----------------------+---------------------------------------------------------------------------
-//     the first              | after a pause of LockOptions::retry, or after a poll_interval if that is
-//                            | shorter
+//     the first              | after a pause of LockOptions::retry, or after a poll_interval (250 ms) if
+//                            | that is shorter
 //     any other              | after a poll_interval, or up to four times as long if many waiters are in
 //                            | front
 //     each of the first four | in addition, when the key expires
@@ -39,7 +39,7 @@
 //                            | resource is reserved for another waiter
 //     any                    | if the home node has reported no holder for two poll intervals, and for
 //                            | another attempt_spacing for each waiter in front
-//     any                    | if it has made no attempt for 7 to 14 s (longest_without_attempt)
+//     any                    | if the waiter has made no attempt for 7 to 14 s (longest_without_attempt)
 //
 // If something goes wrong with the queue, a client acquires the lock late or out of order:
 //
@@ -47,7 +47,9 @@
 //     ---------------------------------------+---------------------------------------------------------
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
-//     a holder has died                      | its key expires, and the first four waiters send questions
+//     a holder has died                      | its key expires, and the first four waiters send questions.
+//                                            | The question that comes first reserves the resource for the
+//                                            | first waiter
 //     a message is lost                      | the waiters send other questions
 //     the home node has lost its data        | the questions put the waiters back in order
 //     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
