@@ -363,9 +363,12 @@ void Connection::take_reply() {
         pending_.received(incoming_);
         return repeat(release);
     }
-    // The server executes nothing now. Another connection sends the release again when the server is ready.
     const bool later = incoming_.is_error("BUSY") || incoming_.is_error("LOADING");
-    if (later && command.may_be_repeated()) return fail(detail::cause_of(incoming_), quoted(incoming_.text));
+    if (later && command.releases) {
+        // The server executes nothing now. The release is sent again on another connection.
+        pending_.count_repeats_anew();
+        return fail(detail::cause_of(incoming_), quoted(incoming_.text));
+    }
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
 }

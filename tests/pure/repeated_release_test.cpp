@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -175,6 +176,25 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheServerWasBusyWithAScript) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+TEST_F(RepeatedRelease, IsSentAgainIfTheAnswerInItsRoundWasThatTheServerIsBusy) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    const auto& round = release("r", "A");
+    run();
+    EXPECT_EQ(round.tally()[1].cause, Errc::server_busy);
+    end_rounds();
+    run_for(1s);
+    EXPECT_LE(server.connections(), 3U);
+    server.refuses_command = {};
+    network.pass(2s);
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The connections that rounds make meanwhile break before the release is written.
 TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerLoadsItsData) {
     connect();
@@ -225,6 +245,39 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     while (!round.over()) turn(before + 1s);
     EXPECT_LE(network.clock().now() - before, 10ms);
     EXPECT_EQ(round.tally()[1].vote, Vote::refused);
+}
+
+/// The server is busy with a script. The user may not call PING, and PING is answered as always.
+void make_busy(MemoryServer& server) {
+    server.refuses_command = [](const auto& words) {
+        return words.front() == "PING" ? "-NOPERM this user has no permissions to run PING\r\n"
+                                       : "-BUSY Redis is busy running a script.\r\n";
+    };
+}
+
+// The handshakes succeed meanwhile.
+TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
+    connect();
+    for (const auto* const it : {"r", "s"}) acquire(it, "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    make_busy(server);
+    for (const auto* const it : {"r", "s"}) release_without_waiting(it);
+    run_for(1s);
+    EXPECT_LE(server.connections(), 2U) << "it waits for a round";
+    for (int i = 0; i < 24; ++i) {
+        network.pass(250ms);
+        begin(Verb::query, "another", "A");
+        run();
+        run_for(5ms);
+    }
+    EXPECT_GT(std::ranges::count_if(server.log(), [](auto& it) { return it.ends_with(" EVAL"); }), 9);
+    for (const auto* const it : {"r", "s"}) ASSERT_EQ(value(1, it), "A");
+    server.refuses_command = {};
+    network.pass(2s);
+    ask_twice();
+    for (const auto* const it : {"r", "s"}) EXPECT_EQ(value(1, it), "");
 }
 
 /// The server answers each release with bytes after which the client has to disconnect.
@@ -425,6 +478,34 @@ TEST_F(RepeatedReleaseOfAThread, KeepsTheResourceForTheRestOfTheMinimumHoldTime)
     EXPECT_EQ(holder(1), "redlock:min-hold");
     network.pass(3s);
     EXPECT_EQ(holder(1), "(nil)");
+}
+
+// The other nodes refuse. Nobody sends the release of the failed attempt again.
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfTheServerWasBusyAfterAFailedAttempt) {
+    for (const auto node : {0U, 2U}) network.server(node).redis->execute({"SET", "r", "B"}, {});
+    network.server(1).refuses_command = [](const auto& words) {
+        return words.front() == "EVAL" ? "-BUSY Redis is busy running a script.\r\n" : "";
+    };
+    Lock it{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, network.clock(), entropy};
+    ASSERT_EQ(it.acquire().error(), Errc::held_by_other);
+    ASSERT_NE(holder(1), "(nil)");
+    network.server(1).refuses_command = {};
+    ask_three_times();
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
+    auto it = held();
+    make_busy(network.server(1));
+    it.unlock();
+    for (int i = 0; i < 24; ++i) {
+        network.pass(1s);
+        (void)query(nodes, "another");
+    }
+    ASSERT_EQ(keys(), 1U);
+    network.server(1).refuses_command = {};
+    ask_three_times();
+    EXPECT_EQ(keys(), 0U);
 }
 
 // A busy server answers on the idle connections, too, but executes nothing.

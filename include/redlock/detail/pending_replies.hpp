@@ -62,7 +62,8 @@ protected:
 };
 
 /// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
-/// because of the release. Without a limit, the client would connect again and again.
+/// because of the release. Without a limit, the client would connect again and again. An answer that the
+/// server executes nothing now (BUSY or LOADING) begins the count again.
 inline constexpr std::uint8_t max_release_repeats = 8;
 
 /// One entry: a command that was sent, and its reply.
@@ -222,6 +223,11 @@ public:
     void forget_releases(const Requester* requester = nullptr) noexcept {
         for (auto i = answered_; i < size_; ++i)
             if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
+    }
+
+    /// Begins the count of all pending commands again. The server has answered that it executes nothing now.
+    void count_repeats_anew() noexcept {
+        for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
     }
 
     // ---- What must follow on this connection
