@@ -228,6 +228,7 @@ void AsyncLock::Impl::leave() noexcept {
 /// memory, tries again soon.
 void AsyncLock::Impl::release_and_leave() noexcept {
     using namespace std::chrono_literals;
+    state_->end_watch(state_->number());
     const bool again = ended_ && *ended_ == std::errc::not_enough_memory;
     if (ended_ && !again) return self_.reset();
     ended_.reset();

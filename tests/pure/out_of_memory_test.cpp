@@ -259,6 +259,33 @@ TEST_P(OutOfMemory, ALockOfALoopIsReleasedAfterItsDestruction) {
     }
 }
 
+// Its release waits for memory until the validity has ended.
+TEST_P(OutOfMemory, ADestroyedLockOfALoopReportsNoLoss) {
+    Client world;
+    VirtualLoop loop{world.clock};
+    AsyncNodes of_loop{world, loop, world.clock, world.entropy};
+    const auto run_for = [&](Clock::duration span) {
+        const auto end = world.clock.now() + span;
+        while (loop.run_once(end)) {
+        }
+    };
+    int losses = 0;
+    auto with_callback = options(loop_watchdog());
+    with_callback.on_lost = [&](const Result&) { ++losses; };
+    std::optional<AsyncLock> lock{std::in_place, of_loop, the_resource, with_callback};
+    lock->acquire([](const Result& it) { EXPECT_THAT(it, Succeeds()); });
+    run_for(1s);
+    ASSERT_TRUE(lock->valid());
+    (void)fails_after(
+        0,
+        [&] {
+            lock.reset();
+            run_for(1min);
+        },
+        true);
+    EXPECT_EQ(losses, 0);
+}
+
 /// Runs a leader in a loop. The allocation after the next `count` fails, and all later ones if `for_good`,
 /// until a term has ended. Then the leader must lead, and leave no key. Returns false if no allocation has
 /// failed.
