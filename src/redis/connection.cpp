@@ -359,9 +359,10 @@ void Connection::take_reply() {
     const bool refused = command.is_form_refused(incoming_);
     learn_from(command, refused);
     if (refused && command.may_be_repeated()) {
-        const auto release = std::move(command);
-        pending_.received(incoming_);
-        return repeat(release);
+        // Without memory for the repetition, the entry is still pending, and another connection repeats it.
+        const auto release = command;
+        repeat(release);
+        return pending_.received(incoming_);
     }
     const bool later = incoming_.is_error("BUSY") || incoming_.is_error("LOADING");
     if (later && command.releases) {

@@ -721,6 +721,43 @@ TEST_P(OutOfMemoryInARound, AReleaseThatAllOtherNodesHaveExecutedIsSentAgain) {
     EXPECT_GT(executed, 0) << "no release was executed: this shows nothing";
 }
 
+// The server refuses the form of the release after the round.
+TEST_P(OutOfMemoryInARound, AReleaseWithoutAQueueIsSentAgain) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world{
+            3, {.node_timeout = 50ms, .round = Round::all_at_once}, std::get<std::size_t>(GetParam())};
+        auto& nodes = world.client();
+        Lock lock{nodes,
+                  "r",
+                  {.ttl = 10min, .retry = {.attempts = 1}, .fair = true},
+                  world.network.clock(),
+                  world.entropy};
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        world.network.pass(2ms);
+        auto& server = world.network.server(1);
+        server.paused = true;
+        ASSERT_THAT(lock.release(), Succeeds());
+        server.refuses_command = [](const auto& words) {
+            return words.size() > 2 && words[2] == "2" ? "-NOPERM no permission for the key\r\n" : "";
+        };
+        world.network.resume(1);
+        went_on = fails_after(count, [&] {
+            try {
+                (void)query(nodes, "another");
+            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next query takes its place
+            }
+        });
+        for (int i = 0; i < 2; ++i) {
+            world.network.pass(2s);
+            (void)query(nodes, "another");
+        }
+        world.network.pass(50ms);
+        EXPECT_EQ(world.holder(1), "(nil)") << count;
+    }
+    EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
+}
+
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
 INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
                          testing::Values(std::tuple{false, Round::all_at_once, many_processors},
