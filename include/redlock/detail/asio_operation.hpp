@@ -29,27 +29,28 @@ template <class Handler, class Value>
 class Outcome final : public Postable, public std::enable_shared_from_this<Outcome<Handler, Value>> {
 public:
     Outcome(Handler&& handler, const net::any_io_executor& executor)
-        : handler_(std::move(handler)), work_(net::get_associated_executor(handler_, executor)) {}
+        : handler_(std::move(handler)),
+          allocator_(net::get_associated_allocator(handler_)),
+          work_(net::get_associated_executor(handler_, executor)) {}
 
     void set(Value&& value) noexcept { value_.emplace(std::move(value)); }
     void post() override { net::post(Delivery{this->shared_from_this(), work_.get_executor()}); }
 
 private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
+    using Allocator = net::associated_allocator_t<Handler>;
 
     /// What Asio calls in the executor of the handler.
     class Delivery {
     public:
         using executor_type = Executor;
-        using allocator_type = net::associated_allocator_t<Handler>;
+        using allocator_type = Allocator;
 
         Delivery(std::shared_ptr<Outcome> outcome, const Executor& executor)
             : outcome_(std::move(outcome)), executor_(executor) {}
 
         executor_type get_executor() const noexcept { return executor_; }
-        allocator_type get_allocator() const noexcept {
-            return net::get_associated_allocator(outcome_->handler_);
-        }
+        allocator_type get_allocator() const noexcept { return outcome_->allocator_; }
 
         /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
         /// twice. It is called once.
@@ -68,6 +69,7 @@ private:
     };
 
     Handler handler_;
+    const Allocator allocator_;  // a copy, because post() may be called again after the handler was moved
     net::executor_work_guard<Executor> work_;
     std::optional<Value> value_{};
     std::atomic<bool> is_called_{false};

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <optional>
 #include <stop_token>
@@ -144,6 +145,36 @@ TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
         run(context);
         ASSERT_EQ(losses, 1) << "failure of allocation " << first;
     }
+}
+
+/// Its allocator must not be read after it was moved.
+class Handler {
+public:
+    using allocator_type = std::allocator<void>;
+    explicit Handler(int& calls) noexcept : calls_(&calls) {}
+    Handler(Handler&& other) noexcept : calls_(std::exchange(other.calls_, nullptr)) {}
+    allocator_type get_allocator() const noexcept {
+        EXPECT_TRUE(calls_);
+        return {};
+    }
+    void operator()(int) { ++*calls_; }
+
+private:
+    int* calls_;
+};
+
+// An executor may throw std::bad_alloc although it has accepted the handler.
+TEST(AsioOutcome, CallsAHandlerOnceThatIsPostedTwice) {
+    net::io_context context;
+    int calls = 0;
+    const auto outcome =
+        std::make_shared<asio::detail::Outcome<Handler, int>>(Handler{calls}, context.get_executor());
+    outcome->set(1);
+    for (int i = 0; i < 2; ++i) {
+        outcome->post();
+        context.poll();
+    }
+    EXPECT_EQ(calls, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Failures, AsioWithoutMemory, testing::Values(1, 8, 30));
