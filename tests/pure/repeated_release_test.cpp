@@ -526,6 +526,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyCon
         network.pass(2ms);
         (void)query(nodes, "another");
     }
+    EXPECT_GT(server.open_connections(), 10U) << "it is not sent on one after the other";
     server.refuses_command = {};
     ask_three_times();
     EXPECT_EQ(keys(), 0U);
