@@ -94,10 +94,12 @@ Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
 
 void CheckedLock::acquired(const Result& result) {
     const Process::NoFaults no_faults{client_.process()};
-    const auto asked = client_.network().asked(lock_.owner());
-    const auto latest = asked.began + options_.ttl - drift(options_.ttl, options_.drift_factor);
+    const auto asked = client_.network().acquisition(lock_.owner());
+    const auto validity = options_.ttl - drift(options_.ttl, options_.drift_factor);
+    const auto end = asked.began + validity;
+    const auto latest = client_.network().last_asked(lock_.owner()).began + validity;
     checker_.expect(valid_until() <= latest, Rule::validity_is_bounded, client_.name());
-    checker_.expect(result.validity() > 0ns && asked.ended < latest, Rule::confirmed_in_time, client_.name());
+    checker_.expect(result.validity() > 0ns && asked.ended < end, Rule::confirmed_in_time, client_.name());
     owner_ = lock_.owner();
     since_ = client_.process().now();
     until_ = valid_until();
@@ -108,7 +110,7 @@ void CheckedLock::acquired(const Result& result) {
                                .token = lock_.fencing_token(),
                                .completed = seen_until(asked.ended),
                                .until = seen_until(latest),
-                               .kept_until = seen_until(latest - options_.ttl + options_.min_hold)});
+                               .kept_until = seen_until(end - options_.ttl + options_.min_hold)});
     checker_.check();
 }
 
@@ -135,7 +137,7 @@ Result CheckedLock::extend(milliseconds ttl) {
         return result;
     }
     checker_.extended();
-    const auto asked = client_.network().asked(owner);
+    const auto asked = client_.network().last_asked(owner);
     const auto latest = asked.began + ttl - drift(ttl, options_.drift_factor);
     checker_.expect(was_valid && asked.ended < before, Rule::confirmed_in_time, client_.name());
     checker_.expect(after <= std::max(before, latest), Rule::validity_is_bounded, client_.name());
@@ -278,7 +280,7 @@ void CheckedLock::check_extension(Clock::time_point until) {
     checker_.expect(until >= until_, Rule::validity_is_kept, client_.name() + " shortened");
     until_ = until;
     extended_by_watchdog_ = extended_by_watchdog_ || !extended_by_hand_;
-    const auto began = client_.network().asked(lock_.owner()).began;
+    const auto began = client_.network().last_asked(lock_.owner()).began;
     const auto latest = began + longest_ttl_ - drift(longest_ttl_, options_.drift_factor);
     checker_.expect(until <= latest, Rule::validity_is_bounded, client_.name());
     checker_.lasts(hold_, seen_until(until));

@@ -53,7 +53,8 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
 
 Stopwatch SimNodes::begins(std::span<const Request> requests, Task* fiber) {
     for (const auto& [command, to] : requests) {
-        if (gives_validity(command.verb)) asked_[std::string{command.owner}].began = process_.now();
+        if (acquires(command.verb)) acquisitions_[std::string{command.owner}].began = process_.now();
+        if (gives_validity(command.verb)) last_asked_[std::string{command.owner}].began = process_.now();
         if (command.verb == Verb::compare_and_delete &&
             !unreached_.try_emplace(std::string{command.owner}).second && shares_connections_)
             repeated_.emplace(command.owner);
@@ -63,11 +64,14 @@ Stopwatch SimNodes::begins(std::span<const Request> requests, Task* fiber) {
 }
 
 void SimNodes::ends(std::span<const Request> requests, std::span<const Tally> tallies) {
-    for (std::size_t i = 0; i < requests.size(); ++i)
-        if (requests[i].command.verb == Verb::compare_and_delete)
-            note_unreached(requests[i], tallies[i]);
-        else if (gives_validity(requests[i].command.verb) || requests[i].command.verb == Verb::raise_count)
-            asked_[std::string{requests[i].command.owner}].ended = process_.now();
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        const auto& command = requests[i].command;
+        const std::string owner{command.owner};
+        const bool acquisition = acquires(command.verb) || command.verb == Verb::raise_count;
+        if (command.verb == Verb::compare_and_delete) note_unreached(requests[i], tallies[i]);
+        if (acquisition) acquisitions_[owner].ended = process_.now();
+        if (acquisition || gives_validity(command.verb)) last_asked_[owner].ended = process_.now();
+    }
 }
 
 /// Checks the duration of a round: one node_timeout for each node if the nodes are asked in turn, otherwise
@@ -171,9 +175,9 @@ NodeSet SimNodes::unreached(std::string_view owner) const {
     return it == unreached_.end() ? NodeSet{} : it->second;
 }
 
-SimNodes::Asked SimNodes::asked(std::string_view owner) const {
-    const auto it = asked_.find(owner);
-    return it == asked_.end() ? Asked{} : it->second;
+SimNodes::Asked SimNodes::find(const AskedByOwner& asked, std::string_view owner) {
+    const auto it = asked.find(owner);
+    return it == asked.end() ? Asked{} : it->second;
 }
 
 std::vector<std::string> SimNodes::take_owners() {

@@ -43,13 +43,16 @@ public:
 
     // ---- The recorded requests, for the checker.
 
-    /// When the last round of `owner` that began a validity started and ended. A round that raises the count
-    /// moves the end.
+    /// When a round that began a validity started and ended.
     struct Asked {
         Clock::time_point began{};
         Clock::time_point ended{};
     };
-    Asked asked(std::string_view owner) const;
+    /// Returns the round in which `owner` acquired. Rounds that raise the count move its end.
+    Asked acquisition(std::string_view owner) const { return find(acquisitions_, owner); }
+    /// Returns the last round that extended the lock of `owner`, or its acquisition. In an event loop, the
+    /// watchdog may extend a lock before the completion of its acquisition is called.
+    Asked last_asked(std::string_view owner) const { return find(last_asked_, owner); }
 
     /// Returns the owners of all attempts of the running fiber since its last call.
     std::vector<std::string> take_owners();
@@ -65,6 +68,9 @@ public:
 
 private:
     class LoopRounds;
+    using AskedByOwner = std::map<std::string, Asked, std::less<>>;
+
+    static Asked find(const AskedByOwner& asked, std::string_view owner);
 
     /// Record the begin and the end of a round. `fiber` is the fiber whose operation makes the round.
     Stopwatch begins(std::span<const Request> requests, Task* fiber);
@@ -84,7 +90,8 @@ private:
     NodeGroup group_;
     bool shares_connections_ = false;  // in an event loop
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
-    std::map<std::string, Asked, std::less<>> asked_{};
+    AskedByOwner acquisitions_{};
+    AskedByOwner last_asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
     std::vector<std::pair<Task*, std::string>> owners_{};
     std::set<std::string, std::less<>> released_{};
