@@ -119,12 +119,13 @@ Result CheckedLock::extend(milliseconds ttl) {
     const auto before = valid_until();
     const bool was_valid = before > Clock::time_point{};
     const std::string owner{lock_.owner()};
+    const auto shutdowns_before = shutdowns();
     extending_ = true;
     auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
     extending_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + ": " + result.message(); });
-    if (was_destroyed(result, owner)) return result;
+    if (was_destroyed(result, owner, shutdowns_before)) return result;
     const Process::NoFaults no_faults{client_.process()};
     const auto after = valid_until();
     expect_lost_for_good(result, after);
@@ -149,9 +150,11 @@ Result CheckedLock::extend(milliseconds ttl) {
     return result;
 }
 
-/// Returns true if an event loop has destroyed the lock during the extension, and so released it.
-bool CheckedLock::was_destroyed(const Result& extension, const std::string& owner) {
-    if (extension.error() != Errc::cancelled) return false;
+/// Returns true if an event loop has destroyed the lock during the extension, and so released it. A loop that
+/// is shut down also destroys the lock of an extension that has not begun or has just ended.
+bool CheckedLock::was_destroyed(const Result& extension, const std::string& owner,
+                                std::size_t shutdowns_before) {
+    if (extension.error() != Errc::cancelled && shutdowns() == shutdowns_before) return false;
     held_ = false;
     ended(owner);
     return true;
@@ -163,10 +166,11 @@ Result CheckedLock::extend_watched(milliseconds ttl) {
     const std::string owner{lock_.owner()};
     longest_ttl_ = std::max(longest_ttl_, ttl);
     extended_by_hand_ = true;
+    const auto shutdowns_before = shutdowns();
     auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + " by hand: " + result.message(); });
-    if (was_destroyed(result, owner)) return result;
+    if (was_destroyed(result, owner, shutdowns_before)) return result;
     const auto after = valid_until();
     expect_lost_for_good(result, after);
     if (result && !was_notified() && after > Clock::time_point{})

@@ -8,6 +8,7 @@
 #include <redlock/lock.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ private:
     nanoseconds longest_release() const;
     void acquired(const Result& result);
     Result extend_watched(milliseconds ttl);
-    bool was_destroyed(const Result& extension, const std::string& owner);
+    std::size_t shutdowns() const noexcept { return client_.loop() ? client_.loop()->shutdowns() : 0; }
+    bool was_destroyed(const Result& extension, const std::string& owner, std::size_t shutdowns_before);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     template <class Verb>
     void give_back(Verb verb);

@@ -155,6 +155,7 @@ void SimLoop::restart() {
                              client_.name() + " still waits for events");
     nodes_.emplace(client_.nodes(), *this, client_.clock(), client_.entropy());
     for (const auto* const destroy : locks_) (*destroy)();
+    ++shutdowns_;
     for (const auto& call : calls_) {
         if (!call->begun || call->result) continue;
         call->result = Result{Errc::cancelled};

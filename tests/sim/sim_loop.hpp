@@ -17,6 +17,7 @@
 #include <redlock/async_nodes.hpp>
 #include <redlock/event_loop.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,6 +65,8 @@ public:
     /// Adds or removes a lock that the loop destroys when it is shut down.
     void add(const Destroy& lock) { locks_.push_back(&lock); }
     void remove(const Destroy& lock) { std::erase(locks_, &lock); }
+    /// Returns how often the loop was shut down, and has destroyed all its locks.
+    std::size_t shutdowns() const noexcept { return shutdowns_; }
     /// Calls a function in the loop.
     template <class Function>
     void call(Function function) {
@@ -101,6 +104,7 @@ private:
     Clock::time_point wake_at_ = Clock::never();
     std::vector<std::shared_ptr<Call>> calls_{};
     std::vector<const Destroy*> locks_{};
+    std::size_t shutdowns_ = 0;
     std::optional<AsyncNodes> nodes_{};
 };
 
