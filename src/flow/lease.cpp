@@ -20,14 +20,11 @@ Flow Release::run() {
     const bool again = lease_.released;
     const auto now = clock_.now();
     const bool in_time = now < lease_.valid_until;
-    const auto hold_remaining = remaining_min_hold(lease_, now);
-    const bool wakes = fair_ && hold_remaining == hold_remaining.zero();
+    const auto request = request_at(now);
     lease_.released = true;
-    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes().node_timeout()), .repeated = again};
-    const auto request = delete_request(resources_, lease_, wakes ? &queue : nullptr, hold_remaining);
     const RoundLimits limits{};
     co_await ask(request, limits, votes_);
-    if (wakes) record_contention(nodes(), resources_, votes_);
+    if (request.command.queue) record_contention(nodes(), resources_, votes_);
     // An earlier release may have deleted the key, so the refusal of a repeated one is a confirmation.
     const auto gone = votes_.granted() + (again ? votes_.refused() : 0);
     std::error_code error;
@@ -42,12 +39,18 @@ Flow Release::run() {
 }
 
 Flow Release::run_without_waiting() {
-    const auto request =
-        delete_request(resources_, lease_, nullptr, remaining_min_hold(lease_, clock_.now()));
+    const auto request = request_at(clock_.now());
     const RoundLimits limits{.awaits_answers = false};
     co_await ask(request, limits, votes_);
     lease_ = {};
     co_return std::error_code{};
+}
+
+Request Release::request_at(Clock::time_point now) noexcept {
+    const auto hold_remaining = remaining_min_hold(lease_, now);
+    const bool wakes = fair_ && hold_remaining == hold_remaining.zero();
+    queue_ = {.reservation_ttl = reservation_ttl(nodes().node_timeout()), .repeated = lease_.released};
+    return delete_request(resources_, lease_, wakes ? &queue_ : nullptr, hold_remaining);
 }
 
 Flow Description::run() {

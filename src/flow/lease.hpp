@@ -53,12 +53,16 @@ public:
     Result take_result(std::error_code error) noexcept { return Result{error, std::move(votes_), 1, {}}; }
     /// See algorithm::release_without_waiting(). Ends without an error.
     Flow run_without_waiting();
+    /// Returns the command that releases the lease at this instant, for a release without a flow. It refers
+    /// to this object.
+    Request request_at(Clock::time_point now) noexcept;
 
 private:
     Clock& clock_;
     const Resources resources_;
     Lease& lease_;
     const bool fair_;
+    QueueTerms queue_{};
     Tally votes_;
 };
 

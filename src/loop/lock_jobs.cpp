@@ -91,8 +91,7 @@ public:
 
     void shut_down() noexcept override {
         flow_.destroy();
-        if (!before_.empty())
-            write(lock_.front, algorithm::delete_request(lock_.state->resources(), before_));
+        if (!lease_.empty()) write(lock_.front, release_.request_at(lock_.task.now()));
     }
 
 private:

@@ -18,6 +18,10 @@
 namespace redlock::test {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
+using testing::Not;
+
 /// Servers, nodes and a loop with one lock.
 struct LoopWorld : WaitingWorld {
     explicit LoopWorld(const LockOptions& options) : nodes{network, size, {.node_timeout = 50ms}} {
@@ -191,6 +195,41 @@ TEST(SemaphoreAtEachSuspensionPoint, AShutdownReleasesTheSlotThatIsBeingAcquired
             EXPECT_EQ(world.ask(node, {"EXISTS", "{jobs}:slot:0", "{jobs}:slot:1"}), acquired ? "1" : "0")
                 << "after " << turns << " turns";
     }
+}
+
+/// Acquires a lock, and shuts its loop down: first before its release, and then after each number of turns at
+/// which the release is under way. Calls `test` when everything has been sent.
+void release_at_a_shutdown(const LockOptions& options, const std::function<void(LoopWorld&)>& test) {
+    for (int turns = -1;; ++turns) {
+        LoopWorld world{options};
+        acquire_first(world);
+        world.forget_log();
+        if (turns >= 0) world.lock->release(world.report());
+        for (int i = 0; i < turns && world.results.empty(); ++i) world.loop.run_once(world.now() + 1min);
+        if (!world.results.empty()) {
+            EXPECT_GT(turns, 1);
+            return;
+        }
+        SCOPED_TRACE(turns < 0 ? "without a release" : "after " + std::to_string(turns) + " turns");
+        world.of_loop->shut_down();
+        world.lock.reset();
+        world.network.pass(200ms);
+        test(world);
+    }
+}
+
+TEST(AReleaseAtAShutdown, KeepsTheResourceForTheMinimumHoldTime) {
+    release_at_a_shutdown({.ttl = 10s, .min_hold = 5s}, [](LoopWorld& world) {
+        for (std::size_t node = 0; node < world.size; ++node)
+            EXPECT_EQ(world.holder(node), "redlock:min-hold");
+    });
+}
+
+TEST(AReleaseAtAShutdown, WakesTheNextWaiter) {
+    release_at_a_shutdown(fair, [](LoopWorld& world) {
+        for (std::size_t node = 0; node < world.size; ++node)
+            EXPECT_THAT(world.verbs(node), AllOf(Contains("wake"), Not(Contains("delete"))));
+    });
 }
 
 TEST(ALockDestroyedDuringAnExtension, ReportsNoLossThatTheExtensionFinds) {
