@@ -152,28 +152,44 @@ public:
         loop_.call([this] { replace(); });
     }
 
-    bool valid() const noexcept { return it_ && it_->valid(); }
-    nanoseconds remaining() const noexcept { return it_ ? it_->remaining() : 0ns; }
-    std::stop_token lost() const { return it_->lost(); }
+    bool valid() const noexcept { return remaining() > 0ns; }
+    nanoseconds remaining() const noexcept {
+        const std::lock_guard guard{in_query_};
+        return it_ ? it_->remaining() : 0ns;
+    }
+    std::stop_token lost() const {
+        const std::lock_guard guard{in_query_};
+        return it_->lost();
+    }
     const std::string& resource() const noexcept { return it_->resource(); }
     Resources resources() const noexcept { return it_->resources(); }
-    std::string_view owner() const noexcept { return it_ ? it_->owner() : std::string_view{}; }
-    std::uint64_t fencing_token() const noexcept { return it_ ? it_->fencing_token() : 0; }
+    std::string_view owner() const noexcept {
+        const std::lock_guard guard{in_query_};
+        return it_ ? it_->owner() : std::string_view{};
+    }
+    std::uint64_t fencing_token() const noexcept {
+        const std::lock_guard guard{in_query_};
+        return it_ ? it_->fencing_token() : 0;
+    }
 
 private:
     Result await(std::function<void(Completion)> begin, const std::stop_token& stop = {}) {
         return loop_.await({std::move(begin), [this] { it_->cancel(); }, destroy_}, stop);
     }
-    /// The queries must not be called during the destruction.
+    /// The queries must not be called during the destruction. A fiber may be suspended in a query.
     void replace() {
         const Process::IgnoreCrash ignore_crash{loop_.process()};
         auto next = make_();
-        std::swap(it_, next);
+        {
+            const std::lock_guard guard{in_query_};
+            std::swap(it_, next);
+        }
     }
 
     SimLoop& loop_;
     std::function<std::unique_ptr<Async>()> make_;
     std::unique_ptr<Async> it_;
+    mutable std::mutex in_query_{};
     const SimLoop::Destroy destroy_ = [this] { replace(); };
 };
 
