@@ -73,7 +73,7 @@ nanoseconds CheckedLock::longest_release() const {
 template <class Verb>
 Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
     const std::string before{lock_.owner()};
-    (void)client_.network().take_owners();
+    const auto record = client_.network().record_owners(lock_.resources());
     acquiring_ = true;
     if (!before.empty()) longest += longest_release();  // to release the lapsed acquisition
     if (queues) checker_.waits(*this);
@@ -84,7 +84,7 @@ Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
     client_.note([&] { return "acquires " + lock_.resource() + ": " + result.message(); });
     if (result.error() == Errc::already_held) return result;
     if (!before.empty() && before != lock_.owner()) ended(before);
-    for (const auto& owner : client_.network().take_owners())
+    for (const auto& owner : client_.network().take_owners(record))
         if (owner != lock_.owner()) ended(owner);
     held_ = static_cast<bool>(result);
     lapsed_ = false;

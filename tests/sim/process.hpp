@@ -111,8 +111,6 @@ public:
         if (!alive_ && !(current_ && current_->ignores_crash_)) throw Crashed{};
     }
     Task* current() noexcept { return current_; }
-    /// Returns true if the running fiber does background work.
-    bool in_background() const noexcept { return current_ && current_->service_ == Service::background; }
     void wake(Task& task);
 
     /// The process whose fiber runs in this thread of the simulation, or null outside of fibers.

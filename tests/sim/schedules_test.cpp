@@ -37,12 +37,14 @@ TEST(Schedule, ViolatesNoInvariant) {
 }
 
 TEST(Schedule, DependsOnlyOnItsSeed) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        const auto once = run_schedule(seed, nullptr, Logging::yes);
-        const auto again = run_schedule(seed, nullptr, Logging::yes);
-        EXPECT_EQ(once.schedule, again.schedule);
-        EXPECT_EQ(once.events, run_schedule(seed).events) << "even without a log";
-    }
+    for (const auto* const world : {"any", "loops"})
+        for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+            const auto* const preset = find_preset(world);
+            const auto once = run_schedule(seed, preset, Logging::yes);
+            const auto again = run_schedule(seed, preset, Logging::yes);
+            EXPECT_EQ(once.schedule, again.schedule) << world << ", seed " << seed;
+            EXPECT_EQ(once.events, run_schedule(seed, preset).events) << "even without a log";
+        }
 }
 
 struct WorldPreset : testing::TestWithParam<Preset> {};

@@ -44,21 +44,23 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
 
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
-    const auto stopwatch = begins(requests, process_.current());
+    const auto stopwatch = begins(requests);
     process_.fault_point();
     group_.ask(requests, limits, tallies);
     check_duration(requests, limits, stopwatch);
     ends(requests, tallies);
 }
 
-Stopwatch SimNodes::begins(std::span<const Request> requests, Task* fiber) {
+Stopwatch SimNodes::begins(std::span<const Request> requests) {
     for (const auto& [command, to] : requests) {
         if (acquires(command.verb)) acquisitions_[std::string{command.owner}].began = process_.now();
         if (gives_validity(command.verb)) last_asked_[std::string{command.owner}].began = process_.now();
         if (command.verb == Verb::compare_and_delete &&
             !unreached_.try_emplace(std::string{command.owner}).second && shares_connections_)
             repeated_.emplace(command.owner);
-        if (acquires(command.verb)) owners_.emplace_back(fiber, command.owner);
+        if (!acquires(command.verb)) continue;
+        if (const auto it = records_.find(command.resources.data()); it != records_.end())
+            owners_.emplace_back(it->second, command.owner);
     }
     return Stopwatch{process_};
 }
@@ -110,12 +112,9 @@ class SimNodes::LoopRounds final : public loop::Rounds {
 public:
     LoopRounds(SimNodes& nodes, std::shared_ptr<Rounds> rounds) : nodes_(nodes), rounds_(std::move(rounds)) {}
 
-    /// An operation makes its first round in the fiber of its user, and the others in that of the loop.
     std::unique_ptr<loop::RoundInSteps> begin(loop::Task& task, std::span<const Request> requests,
                                               const RoundLimits& limits, std::span<Tally> tallies) override {
-        auto& fiber = fibers_[&task];
-        if (!nodes_.process_.in_background()) fiber = nodes_.process_.current();
-        const auto stopwatch = nodes_.begins(requests, fiber);
+        const auto stopwatch = nodes_.begins(requests);
         return std::make_unique<Round>(nodes_, requests, limits, tallies, stopwatch,
                                        rounds_->begin(task, requests, limits, tallies));
     }
@@ -158,7 +157,6 @@ private:
 
     SimNodes& nodes_;
     const std::shared_ptr<Rounds> rounds_;
-    std::map<const loop::Task*, Task*> fibers_{};
 };
 
 std::shared_ptr<loop::Rounds> SimNodes::rounds_in(EventLoop& loop,
@@ -180,10 +178,15 @@ SimNodes::Asked SimNodes::find(const AskedByOwner& asked, std::string_view owner
     return it == asked.end() ? Asked{} : it->second;
 }
 
-std::vector<std::string> SimNodes::take_owners() {
+std::size_t SimNodes::record_owners(Resources resources) {
+    return records_[resources.data()] = ++last_record_;
+}
+
+std::vector<std::string> SimNodes::take_owners(std::size_t record) {
+    std::erase_if(records_, [&](const auto& entry) { return entry.second == record; });
     std::vector<std::string> mine;
     std::erase_if(owners_, [&](auto& entry) {
-        if (entry.first != process_.current()) return false;
+        if (entry.first != record) return false;
         mine.push_back(std::move(entry.second));
         return true;
     });

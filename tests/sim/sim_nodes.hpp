@@ -54,8 +54,11 @@ public:
     /// watchdog may extend a lock before the completion of its acquisition is called.
     Asked last_asked(std::string_view owner) const { return find(last_asked_, owner); }
 
-    /// Returns the owners of all attempts of the running fiber since its last call.
-    std::vector<std::string> take_owners();
+    /// Records the owners of all attempts of the lock with these resources from now on. Returns the number of
+    /// the record. Another lock may have the same resources, but not at the same address.
+    std::size_t record_owners(Resources resources);
+    /// Returns the owners in this record, and ends it.
+    std::vector<std::string> take_owners(std::size_t record);
 
     /// Returns true if a release of `owner` has begun.
     bool releasing(std::string_view owner) const { return unreached_.contains(owner); }
@@ -72,8 +75,8 @@ private:
 
     static Asked find(const AskedByOwner& asked, std::string_view owner);
 
-    /// Record the begin and the end of a round. `fiber` is the fiber whose operation makes the round.
-    Stopwatch begins(std::span<const Request> requests, Task* fiber);
+    /// Record the begin and the end of a round.
+    Stopwatch begins(std::span<const Request> requests);
     void ends(std::span<const Request> requests, std::span<const Tally> tallies);
 
     void sent(const Channel& channel, const Words& words);
@@ -93,7 +96,9 @@ private:
     AskedByOwner acquisitions_{};
     AskedByOwner last_asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
-    std::vector<std::pair<Task*, std::string>> owners_{};
+    std::map<const std::string*, std::size_t> records_{};  // by the address of the resources
+    std::size_t last_record_ = 0;
+    std::vector<std::pair<std::size_t, std::string>> owners_{};  // with the number of their record
     std::set<std::string, std::less<>> released_{};
     std::set<std::string, std::less<>> repeated_{};  // owners with a second release in an event loop
 };
