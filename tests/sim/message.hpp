@@ -60,6 +60,11 @@ inline bool releases(const Words& words) {
     return runs(words, {&compare_and_delete, &release, &reader_release});
 }
 
+/// Returns whether the command writes or deletes a holder description.
+inline bool describes(const Words& words) {
+    return runs(words, {&detail::scripts::describe_holder});
+}
+
 /// Returns the command for the log: "set", "extend to 300 ms" ...
 inline std::string text(const Words& words) {
     using namespace detail::scripts;
@@ -71,7 +76,7 @@ inline std::string text(const Words& words) {
     if (runs(words, {&enter_queue})) return "enter the queue";
     if (runs(words, {&reader_release})) return "leave the readers";
     if (runs(words, {&reader_acquire})) return "join the readers";
-    if (runs(words, {&describe_holder})) return "describe the holder";
+    if (describes(words)) return "describe the holder";
     if (runs(words, {&query, &exist})) return "query";
     if (releases(words)) return "delete";
     if (sets(words)) return "set";

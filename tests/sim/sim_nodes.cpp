@@ -200,8 +200,10 @@ void SimNodes::sent(const Channel& channel, const Words& words) {
         return &other != &channel && &other.node() == &channel.node() && other.is_overtaken_by(words);
     };
     // The first release may wait in the buffer of the connection of the SET, and is written even if the loop
-    // is shut down. The second one then needs no order.
-    if (!repeated_.contains(owner) && network_.any_channel(is_overtaken))
+    // is shut down. The second one then needs no order, nor does the deletion of the holder description.
+    const bool needs_none =
+        repeated_.contains(owner) || (shares_connections_ && describes(words) && releasing(owner));
+    if (!needs_none && network_.any_channel(is_overtaken))
         checker_.violated(Rule::order_is_kept, process_.name() + ": " + text(words) + " " +
                                                    process_.log().nickname(owner) + " to " +
                                                    channel.node().name());
