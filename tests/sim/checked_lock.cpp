@@ -269,14 +269,16 @@ void CheckedLock::check_watch(bool valid, bool open) {
 }
 
 /// Returns true if the watchdog must have reported a loss by now. A round that began before this lock came
-/// under watch does not include it, and may delay the report by one node_timeout.
+/// under watch does not include it, and may delay the report by one node_timeout. If a loop is suspended just
+/// before it sets its timer, the timer begins late, and is up to one ttl long.
 bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
     if (process.paused()) return false;
     const auto node_timeout = extended_by_watchdog_ ? nanoseconds{} : client_.nodes().node_timeout();
-    const auto now = process.timeline().now();
+    const auto longest_timer = client_.loop() ? nanoseconds{longest_ttl_} : nanoseconds{};
+    const auto after_pause = std::max(longest_timer, node_timeout + node_timeout / 10);
     return process.now() > since_ + node_timeout &&
-           !process.was_paused_since(now - node_timeout - node_timeout / 10);
+           !process.was_paused_since(process.timeline().now() - after_pause);
 }
 
 void CheckedLock::check_extension(Clock::time_point until) {
