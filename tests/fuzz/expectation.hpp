@@ -61,11 +61,11 @@ private:
         const auto kind = pending_.front();
         pending_.pop_front();
         if (!handshake_.empty()) return take_handshake_reply(reply);
-        if (pending_.size() < awaited_) return answers_.push_back(reply);
         broken_ = kind == Kind::release && must_be_sent_again(reply);
+        if (!broken_ && pending_.size() < awaited_) answers_.push_back(reply);
     }
 
-    /// Another connection sends a release again that nobody awaits, if the server executes nothing now.
+    /// Another connection sends a release again if the server executes nothing now.
     static bool must_be_sent_again(const RedisReply& reply) {
         const auto first_word = reply.text.substr(0, reply.text.find(' '));
         return reply.is_error() && (first_word == "BUSY" || first_word == "LOADING");
