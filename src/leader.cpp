@@ -44,8 +44,8 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // The clock is read before valid_until(), so that an extension between the two counts. In the reverse
-    // order, the result could be zero although the lease has just been extended.
+    // The clock is read first. If the lease is extended after that, valid_until() is the new end. In the
+    // reverse order, the result could be zero although the lease has just been extended.
     const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }

@@ -48,8 +48,8 @@
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
 //     a holder has died                      | its key expires, and the first four waiters send questions.
-//                                            | The question that comes first reserves the resource for the
-//                                            | first waiter
+//                                            | If the resource is free, a question reserves it for the
+//                                            | first waiter, as a release does
 //     a message is lost                      | the waiters send other questions
 //     the home node has lost its data        | the questions put the waiters back in order
 //     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
@@ -59,7 +59,8 @@
 //     a lock without `fair`                  |
 //     the home node has a key that belongs   | the attempts of the first waiter succeed if the other nodes
 //     to no holder                           | are free
-//     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
+//     the home node always reports a holder, | every waiter makes an attempt every 7 to 14 s
+//     or other waiters that do not exist     |
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
 #pragma once
@@ -116,9 +117,9 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// If they do, the next acquisition by this process enters the queue before its first attempt.
 ///
 /// Other clients wait if a node has woken a waiter: NodeReport::count is then positive. If no node has woken
-/// a waiter, and a node that was sent the release has not replied, the function records nothing, because the
-/// silent node may be the home node. All resources get the same record, because a reply does not say which
-/// of them has a waiter.
+/// a waiter, a node that has not replied may be the home node. Therefore the function records nothing if a
+/// node that was sent the release has not replied. A lock of several resources has waiters in the queue of
+/// each. All its resources get the same record, because a reply does not say which of them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

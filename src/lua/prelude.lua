@@ -36,8 +36,8 @@ end
 -- ---- Recognising the values of this library. A key beside a resource can belong to another program. Therefore no
 -- script changes such a key before one of these functions has recognised its value.
 
--- Returns the text in a key, false if the key does not exist, or nil if it has another type. If the Redis user may not
--- read the key, the second GET ends the script with this error.
+-- Returns the text in a key, false if the key does not exist, or nil if it has another type. If there is another error,
+-- for example because the Redis user may not read the key, ends the script with this error.
 local function text_in(key)
   local held = redis.pcall('get', key)
   if type(held) ~= 'table' then return held end
@@ -194,9 +194,9 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes waiters whose channel has no subscriber, because nobody could wake them. Checks only 16 tickets: neighbours,
--- which are all in front of `ticket`. The caller passes a random `number`, and each number selects other neighbours.
--- Does nothing if the Redis user may not use PUBSUB NUMSUB.
+-- Removes waiters whose channel has no subscriber, because nobody could wake them. Checks only 16 tickets, which follow
+-- each other in the queue and are all in front of `ticket`. The random `number` decides where these 16 begin. Does
+-- nothing if the Redis user may not use PUBSUB NUMSUB.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -260,7 +260,7 @@ local function follow_last_reader(readers)
 end
 
 -- Returns true if the resource has a value other than the shared marker, so that no reader may enter. The value can be
--- an owner, a reservation, or a value that blocks the resource after a release.
+-- an owner, a reservation, or the value that blocks the resource for a minimum hold time (release.lua).
 local function held_by_writer(readers)
   local held = text_in(KEYS[1])
   return held ~= false and held ~= shared_marker(readers)

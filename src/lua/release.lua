@@ -14,8 +14,8 @@
 --
 -- A *minimum hold time* (LockOptions::min_hold) is a time after the acquisition for which the resource must stay
 -- unavailable. If some of this time remains, the script does not delete the resource. It replaces the owner by a value
--- that belongs to nobody, because an extension that arrives late would restore the whole ttl of an owner. If some of
--- this time remains, KEYS has no queues.
+-- that belongs to nobody, and that expires at the end of this time. If the owner stayed there with a shorter ttl, an
+-- extension that arrives late would restore the whole ttl. If some of this time remains, KEYS has no queues.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. An error there does not prevent the deletion. The first row that applies decides:

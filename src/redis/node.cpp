@@ -115,9 +115,11 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 /// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
 /// `cause` and `why`, or the failure of a broken connection.
 ///
-/// If there are such releases, this function also records that the node has failed, because no round will
-/// report the failure. It does so only if the node is trusted, and if the connection broke before it was
-/// ready, or because the server executes nothing at present (BUSY or LOADING).
+/// If there are such releases, and the node is trusted, this function also records in two cases that the node
+/// has failed, because no round will report the failure:
+///
+/// - The connection broke before it was ready.
+/// - The connection was broken because the server executes nothing at present (BUSY or LOADING).
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
@@ -141,8 +143,8 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
 }
 
 /// Returns true if closing the connection now may lose a release, because the release is unsent, or because
-/// the server may not have read it. A server that cannot write its replies, because the connection is closed,
-/// does not read the commands behind these replies.
+/// the server may not have read it. If the connection is closed while the server writes replies to earlier
+/// commands, the server gets an error, and does not read the later commands.
 static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;  // late.released is not 0 if one of the late replies belongs to a release
     connection.pending().add_late_to(late);
@@ -152,8 +154,8 @@ static bool could_lose_release(const Connection& connection) noexcept {
 /// Appends the connections for which could_lose_release() is true.
 void Node::append_unfinished(std::vector<Connection*>& connections) {
     const auto now = network_.clock().now();
-    // sweep() drops shared connections that are over, and repeats their releases. The other two functions do
-    // the same for the connections that a round has for itself.
+    // Shared connections that are over are dropped by sweep(), which also repeats their releases. For
+    // connections that a round has for itself, drain_locked() and repeat_releases_locked() do the same.
     if (options_.shared) sweep(now);
     const std::lock_guard guard{mutex_};
     drain_locked(now);

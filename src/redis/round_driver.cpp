@@ -80,9 +80,9 @@ void RoundDriver::ask(std::size_t node) {
 /// Continues with a node after the check-out of a connection. If rounds share the connection, and this round
 /// may not write on it yet, the round is added to those that wait to write.
 ///
-/// The connection may break in proceed(). If the command is a release, proceed() then calls fail(), and
-/// fail() checks out another connection and calls begin() for it. After that, the outer call of begin() has
-/// nothing left to do, because its connection is not the connection of the node any more.
+/// The connection may break in proceed(), which then calls fail(). If the command is a release, fail() checks
+/// out another connection and calls begin() for it. After that, the outer call of begin() has nothing left to
+/// do, because its connection is not the connection of the node any more.
 void RoundDriver::begin(std::size_t node) {
     const auto* const connection = connections_[node].get();
     proceed(node);

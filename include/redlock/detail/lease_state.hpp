@@ -280,10 +280,10 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // A callback may call Lock::release() in this thread of the watchdog. Lock::release() reads two facts
-        // from the RenewalScope. The first is the RenewalQueue for which this thread works, which does not
-        // change here: the release must not wait for this queue, because the queue waits for the callback.
-        // The second is the lost acquisition: the release must not release a later acquisition.
+        // A callback may call Lock::release() in this thread of the watchdog. The RenewalScope (renewer.hpp)
+        // tells Lock::release() two facts about the thread. One is the queue of the watchdog for which the
+        // thread works: the release must not wait for this queue, because the queue waits for the callback.
+        // The other is the lost acquisition: the release must not release a later acquisition.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
@@ -306,8 +306,8 @@ private:
         return is_current_locked(number) && !lease_.released;
     }
 
-    /// Returns the source on which the caller must request a stop after it has unlocked the mutex, because
-    /// begin_release() waits for this stop.
+    /// Returns the source on which the caller must request a stop. begin_release() waits for this stop. The
+    /// caller must unlock the mutex before, because a callback of the stop may call this object.
     std::stop_source decide_to_stop_locked() noexcept {
         stop_decided_ = true;
         return stop_when_lost_;

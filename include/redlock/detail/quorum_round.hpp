@@ -5,8 +5,8 @@
 //
 // A *node* is one of N independent Redis masters. A *round* sends a command, such as a SET, to the nodes. The
 // reply of a node is its *vote*: the node grants the command or refuses it. The vote is unknown if no usable
-// reply has come. The command determines how many grants are needed: an acquisition needs those of a majority
-// of the N nodes, and a query needs none.
+// reply has come. The command determines how many grants are needed: most commands, such as an acquisition,
+// need those of a majority of the N nodes, the command that enters a queue needs one, and a query none.
 //
 // A *request* is a command and the set of nodes to which the command goes. Most rounds have one request. A
 // watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
@@ -196,7 +196,7 @@ private:
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;   // the release is sent to this node for the second time
-        bool held_back = false;  // on_held_back() was called
+        bool held_back = false;  // too many replies are pending on the connection, see on_held_back()
         bool replied = false;    // the node has voted on a request
         // The indices of the requests that the driver has excluded from this node.
         std::vector<std::size_t> excluded{};
@@ -418,12 +418,13 @@ public:
         must_recount_ = true;
     }
 
-    /// Records that the connection is ready, but that the driver may not write on it yet. Many rounds share
-    /// this connection, and too many replies are pending on it.
+    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen in
+    /// an event loop, where many rounds share one connection: too many replies are pending on it.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
-    /// Records that the commands are sent. Must be called before a byte of them can reach the node. For a
-    /// queued release it may be called later, but must be called before the reply is taken.
+    /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
+    /// an exception: a queued release is written together with the handshake. For this release, the function
+    /// is called after that, but before the reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -448,7 +449,8 @@ public:
     /// done, the driver calls this function for all nodes that are being asked or were left alone.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // A node whose release is repeated was asked, even if it was postponed after that.
+        // If the connection of a release has broken, the node was asked, although it may have been postponed
+        // when the release was to be sent once more.
         const bool was_asked = !it.can_be_asked() || it.repeated;
         if (!was_asked) it.asked_at = now;  // so that the report shows no time
         it.stage = Stage::over;
@@ -456,9 +458,9 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 record(node, request, {.cause = cause}, detail, now);
-                // The driver passes the cause not_asked if the command must follow an unanswered SET, but
-                // cannot be sent on the connection of this SET (CheckOut::obstacle). The reason is then not
-                // that the node has failed.
+                // The driver excludes a request of several by exclude(). If the only request would have to
+                // be excluded, the driver calls end() with the cause not_asked. The reason is then not that
+                // the node has failed.
                 tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
             }
     }
