@@ -109,9 +109,10 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
-    // A release must be sent even if the round ends before the connection is established. Therefore it is
-    // queued on the connection now. on_sent() follows when the connection is established.
-    queued_[node] = round_.is_release() && !connections_[node]->established();
+    // A release must be sent even if the round ends before the connection is ready, and again if the
+    // connection breaks before. Therefore it is queued on the connection now. on_sent() follows when the
+    // connection is established.
+    queued_[node] = round_.is_release() && !connections_[node]->ready();
     if (queued_[node]) write(node);
     return true;
 }

@@ -508,6 +508,25 @@ TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNo
     EXPECT_EQ(keys(), 0U);
 }
 
+// Its round sends it once more, on the connection of another release. This connection breaks first.
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsSecondConnectionBreaksBeforeItIsWritten) {
+    auto it = held("r");
+    auto other = held("s");
+    auto& server = network.server(1);
+    server.close_connections(now());
+    network.pass(20ms);
+    make_busy(server);
+    server.latency = 10ms;
+    other.unlock();
+    network.pass(2ms);
+    EXPECT_TRUE(it.release());
+    EXPECT_EQ(server.open_connections(), 0U);
+    server.latency = 1ms;
+    server.refuses_command = {};
+    ask_three_times();
+    EXPECT_EQ(keys(), 0U);
+}
+
 // A busy server answers on the idle connections, too, but executes nothing.
 TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyConnections) {
     std::deque<Lock> locks;
