@@ -72,6 +72,7 @@ nanoseconds CheckedLock::longest_release() const {
 
 template <class Verb>
 Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
+    note_shutdown();
     const std::string before{lock_.owner()};
     const auto record = client_.network().record_owners(lock_.resources());
     acquiring_ = true;
@@ -205,6 +206,7 @@ void CheckedLock::unlock() {
 
 template <class Verb>
 void CheckedLock::give_back(Verb verb) {
+    note_shutdown();
     const std::string owner{lock_.owner()};
     const auto now = client_.process().timeline().now();
     if (held_ && valid_until() > Clock::time_point{}) checker_.lasts(hold_, now);
@@ -215,6 +217,14 @@ void CheckedLock::give_back(Verb verb) {
     if (!client_.process().alive()) return;
     client_.note([&] { return "releases " + lock_.resource() + ": " + outcome; });
     if (!owner.empty()) ended(owner);
+}
+
+/// A loop that was shut down has destroyed the lock, and so released it.
+void CheckedLock::note_shutdown() {
+    if (held_ && client_.loop() && lock_.owner().empty()) {
+        held_ = false;
+        ended(owner_);
+    }
 }
 
 void CheckedLock::ended(std::string owner) {

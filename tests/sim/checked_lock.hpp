@@ -67,6 +67,7 @@ private:
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     template <class Verb>
     void give_back(Verb verb);
+    void note_shutdown();
     void ended(std::string owner);
     void notified(const Result& loss);
     bool was_notified() const { return !notified_.empty() && notified_ == lock_.owner(); }

@@ -331,7 +331,7 @@ void leading(Plan& plan) {
 void loops(Plan& plan) {
     plan.loops = true;
     plan.disturbs = 0.01;
-    plan.restarts = plan.calm ? 0 : 0.0005;
+    plan.restarts = 0.0005;
     plan.threads *= 6;
     plan.resources *= 2;
     plan.world.conditions.parts = plan.calm ? 0 : 0.05;
