@@ -376,13 +376,14 @@ void hanging_loops(Plan& plan) {
     plan.turns = 10;
 }
 
-/// Locks of event loops that queue.
+/// Locks of event loops that queue, more than have a turn at a time.
 void queueing_loops(Plan& plan) {
     queueing(plan);
     loops(plan);
-    plan.disturbs = 0;
-    plan.clients = 3;
-    plan.threads = 2;
+    plan.disturbs = plan.restarts = 0;
+    plan.clients = 2;
+    plan.threads = 12;
+    plan.turns = 8;
 }
 
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
