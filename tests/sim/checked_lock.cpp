@@ -235,10 +235,16 @@ void CheckedLock::ended(std::string owner) {
         if (!client_.loop()) client_.network().released(owner);
     }
     checker_.expect_gone_at_the_end(client_.process(), owner, resources());
-    if (const auto span = client_.settling_time(); span > 0ns)
-        checker_.expect_gone_in(span + options_.min_hold, owner, resources(),
-                                client_.network().unreached(owner),
-                                client_.loop() ? &client_.process() : nullptr);
+    const auto span = client_.settling_time();
+    if (span == 0ns) return;
+    // A release may still wait for a connection. A loop that is shut down before does not send it.
+    const auto unreached = [&client = client_, owner, shutdowns_before = shutdowns(),
+                            now = client_.network().unreached(owner)] {
+        const bool was_shut_down = client.loop() && client.loop()->shutdowns() != shutdowns_before;
+        return was_shut_down ? client.network().unreached(owner) : now;
+    };
+    checker_.expect_gone_in(span + options_.min_hold, owner, resources(), unreached,
+                            client_.loop() ? &client_.process() : nullptr);
 }
 
 // ---- For the checker

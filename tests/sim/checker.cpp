@@ -164,11 +164,11 @@ void Checker::work_ends(const Process& process) {
 // ---- Keys
 
 void Checker::expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
-                             NodeSet unreached, const Process* sender) {
-    timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources), unreached,
-                           sender, since = timeline_.now()] {
+                             std::function<NodeSet()> unreached, const Process* sender) {
+    timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources),
+                           unreached = std::move(unreached), sender, since = timeline_.now()] {
         if (!sender || (sender->alive() && !sender->was_paused_since(since)))
-            check_gone(owner, resources, unreached);
+            check_gone(owner, resources, unreached());
     });
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -92,11 +93,11 @@ public:
     std::size_t acquired(Hold hold);
     void lasts(std::size_t hold, Instant until) { holds_[hold].until = until; }
     void extended() noexcept { ++extensions_; }
-    /// Expects that after `span` no node has a key of this owner, which was given up or released. Nodes in
-    /// `unreached` are exempt. An event loop may still have to send the release: `sender` is its process,
-    /// which must not crash or be paused meanwhile; null for a release that was sent.
+    /// Expects that after `span` no node has a key of this owner, which was given up or released. The nodes
+    /// that `unreached` then returns are exempt. An event loop may still have to send the release: `sender`
+    /// is its process, which must not crash or be paused meanwhile; null for a release that was sent.
     void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
-                        NodeSet unreached, const Process* sender);
+                        std::function<NodeSet()> unreached, const Process* sender);
     /// Expects the same at the end, of a process that has not crashed.
     void expect_gone_at_the_end(const Process& process, std::string owner,
                                 std::vector<std::string> resources) {
