@@ -74,7 +74,9 @@ public:
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
     /// The sockets may not accept all releases. Therefore the connections stay open, and the destructor of
-    /// the RedisNodes sends the rest. It blocks for at most one NodesOptions::node_timeout.
+    /// the RedisNodes sends the rest. It blocks for at most one NodesOptions::node_timeout. Releases that the
+    /// sockets have not accepted one node_timeout after shut_down() may be dropped earlier, if a server does
+    /// not answer.
     void shut_down() noexcept;
 
     /// Returns true if this object was made with `nodes`, and not with an earlier object at the same address.
