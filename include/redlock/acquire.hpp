@@ -31,7 +31,7 @@ struct AcquireLimits {
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
     /// If true, an attempt that fails because another client holds the resource sets the count of `attempts`
-    /// back to 0, so that Lock::lock() waits without limit. A client in a queue always counts like this.
+    /// back to 0, so that Lock::lock() waits without limit. For a client in a queue, this is always done.
     bool wait_while_held = false;
     /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();

@@ -101,9 +101,9 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns true if step 5 has to wake the next client in the queue, after an attempt has failed with this
-/// error. If a release has woken the client, and its attempt ends early because of its deadline or a stop
-/// request, the wake-up must not be lost.
+/// Returns true if step 5 has to wake the next client in the queue, after the attempt of this client has
+/// failed with this error. A release may have woken this client. If its attempt then ends early, because of
+/// its deadline or a stop request, the wake-up must be passed on to the next client.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
@@ -182,8 +182,9 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 ///   may have deleted the key.
 /// - `no_quorum`: all other cases.
 ///
-/// Before Lease::valid_until, the release can be repeated if the error is `no_quorum`, or `lost` without
-/// answers from a majority. In all other cases `lease` is empty afterwards.
+/// Before Lease::valid_until, the release can be repeated if the error is `no_quorum`. It can also be
+/// repeated if the error is `lost`, but no majority has answered. In all other cases `lease` is empty
+/// afterwards.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

@@ -185,9 +185,9 @@ public:
     Result try_acquire();
 
     /// Makes attempts until `span` is over, without a limit of their number. Blocks for at most `span` plus
-    /// one node_timeout, in which the last attempt deletes its keys; plus two if memory runs out. Returns the
-    /// outcome of the last complete attempt, or `deadline` if there was none. Makes no attempt if `span` is
-    /// not positive.
+    /// one node_timeout, in which the last attempt deletes its keys. If memory runs out meanwhile, it is
+    /// `span` plus two node_timeouts. Returns the outcome of the last complete attempt, or `deadline` if
+    /// there was none. Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
@@ -222,13 +222,14 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free,
-    /// except in two cases: after `no_quorum`, and after `lost` if no majority has answered, it is
-    /// unconfirmed until the instant at which the validity would have ended without the release.
+    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity had
+    /// ended before the call, the lock is free. Otherwise it is free, too, except in two cases: after
+    /// `no_quorum`, and after `lost` if no majority has answered. The lock is then unconfirmed, so that
+    /// release() can be called again.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
-    /// they have returned, no stop is requested on lost(). But if the watchdog
-    /// has found the loss before, its call of LockOptions::on_lost can still begin or be running.
+    /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its
+    /// call of LockOptions::on_lost can still begin or be running.
     Result release() noexcept { return release(Answers::awaited); }
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
