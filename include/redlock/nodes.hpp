@@ -178,7 +178,8 @@ struct NodeReport {
     /// The configured name, without secrets. Valid as long as the Nodes.
     std::string_view name;
     Vote vote = Vote::unknown;
-    /// True if a byte of the command may have reached the node.
+    /// True if a byte of the command may have reached the node. False again if the node has answered that it
+    /// executes nothing at present (BUSY or LOADING).
     bool sent = false;
     /// True if the round skipped the node because it had failed a moment ago.
     bool left_alone = false;
@@ -247,7 +248,7 @@ public:
     std::size_t granted() const noexcept { return count(Vote::granted); }
     std::size_t refused() const noexcept { return count(Vote::refused); }
 
-    /// Returns the nodes that a byte of the command may have reached. A release must be sent to all of them.
+    /// Returns the nodes that may have executed the command. A release must be sent to all of them.
     NodeSet sent() const noexcept {
         NodeSet result;
         for (std::size_t node = 0; node < size(); ++node) result[node] = reports_[node].sent;

@@ -364,9 +364,8 @@ void Connection::take_reply() {
         repeat(release);
         return pending_.received(incoming_);
     }
-    const bool later = incoming_.is_error("BUSY") || incoming_.is_error("LOADING");
-    if (later && command.releases) {
-        // The server executes nothing now. The release is sent again on another connection.
+    if (command.releases && detail::executes_nothing(incoming_)) {
+        // The release is sent again on another connection.
         pending_.count_repeats_anew();
         return fail(detail::cause_of(incoming_), quoted(incoming_.text));
     }

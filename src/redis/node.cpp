@@ -123,8 +123,7 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
-    const bool refuses = connection->cause() == Errc::server_busy || connection->cause() == Errc::loading;
-    const bool was_ready = connection->was_ready() && !refuses;
+    const bool was_ready = connection->was_ready() && !connection->is_refused();
     const bool has_failed = was_broken && !was_ready && connection->pending().releases_to_repeat() > 0;
     // If the connection never got ready, its address may be dead, so the next one begins with another.
     if (!connection->was_ready()) {

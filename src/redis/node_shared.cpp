@@ -210,7 +210,10 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 /// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
 void Node::deliver_answers(Shared& it, Clock::time_point now) const {
     auto& connection = *it.connection;
-    while (const auto* const answer = connection.broken() ? nullptr : connection.answer()) {
+    const auto next = [&] {
+        return connection.broken() && !connection.is_refused() ? nullptr : connection.answer();
+    };
+    while (const auto* const answer = next()) {
         const auto& requester = *answer->requester;
         const auto answered = connection.pending().answered();
         (void)user_of(requester).on_progress(options_.index, now);

@@ -269,11 +269,13 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the node has failed, whatever it answered before.
-    if (connection.broken()) return fail(node, connection.cause(), connection.detail());
-    if (!round_.is_sent(node)) return;
-    while (const auto* const answer = connection.take_answer(*this))
+    // If the connection broke, the node has failed, whatever it answered before. But what a server answered
+    // before it was busy counts.
+    if (connection.broken() && !connection.is_refused())
+        return fail(node, connection.cause(), connection.detail());
+    while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)
         if (!take_answer(node, *answer)) return;
+    if (connection.broken()) fail(node, connection.cause(), connection.detail());
 }
 
 /// Reports the answer to the round as a vote. Returns true if another answer may have arrived already.
@@ -299,7 +301,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, connection.cause(), connection.detail());
         return false;
     }
-    if (!has_answered_[node]) nodes_[node]->succeeded();
+    if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
     has_answered_[node] = true;
     auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
     // The text that Verb::query returns is reported as the detail.
@@ -310,10 +312,12 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     return !last;
 }
 
-/// Ends the part of a node that has failed. If its connection broke, a release is sent once more instead.
+/// Ends the part of a node that has failed. If its connection broke, a release is sent once more instead,
+/// unless the server executes nothing at present: it would refuse the release again.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
-    const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
+    const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
+    const bool again = round_.on_failed(node, cause, detail, disconnected, now_);
     if (again) connections_[node]->forget_releases(this);  // the round itself sends the release again
     check_in(node);
     if (!again) return;

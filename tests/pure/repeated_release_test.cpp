@@ -5,6 +5,7 @@
 #include "waiting_world.hpp"
 
 #include <redlock/async_lock.hpp>
+#include <redlock/detail/repeated_releases.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
 
@@ -193,6 +194,39 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheAnswerInItsRoundWasThatTheServerIsBusy) 
     network.pass(2s);
     ask_twice();
     EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(RepeatedRelease, IsNotSentAgainAtOnceToABusyServer) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    const auto before = server.connections();
+    release("r", "A");
+    run();
+    EXPECT_EQ(server.connections(), before);
+}
+
+TEST_F(RepeatedRelease, TakesNoAnswersAwayThatCameBeforeTheServerWasBusy) {
+    connect();
+    for (const auto* const it : {"r", "s"}) acquire(it, "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.paused = true;
+    server.refuses_command = [releases = 0](const auto& words) mutable {
+        return words.front().starts_with("EVAL") && ++releases == 2
+                   ? "-BUSY Redis is busy running a script.\r\n"
+                   : "";
+    };
+    const auto& first = release("r", "A");
+    const auto& second = release("s", "A");
+    network.clock().after(5ms, [&] { network.resume(1); });
+    run();
+    EXPECT_EQ(first.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(second.tally()[1].cause, Errc::server_busy);
 }
 
 // The connections that rounds make meanwhile break before the release is written.
@@ -494,6 +528,45 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfTheServerWasBusyAfterAFailedAttemp
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+TEST_F(RepeatedReleaseOfAThread, IsNotSentToAServerThatWasTooBusyForTheSet) {
+    for (const auto node : {0U, 2U}) network.server(node).redis->execute({"SET", "r", "B"}, {});
+    auto& server = network.server(1);
+    make_busy(server);
+    Lock it{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, network.clock(), entropy};
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(it.acquire().error(), Errc::held_by_other);
+        network.pass(100ms);
+    }
+    EXPECT_EQ(server.connections(), 1U);
+    EXPECT_EQ(std::ranges::count_if(server.log(), [](auto& it) { return it.ends_with(" EVAL"); }), 0);
+}
+
+TEST_F(RepeatedReleaseOfAThread, DoesNotEndTheBackOffOfABusyServer) {
+    auto it = held();
+    auto& server = network.server(1);
+    make_busy(server);
+    it.unlock();
+    server.forget_log();
+    Lock another{nodes, "another", {.ttl = 10min}, network.clock(), entropy};
+    for (int i = 0; i < 500; ++i) {
+        ASSERT_TRUE(another.acquire());
+        ASSERT_TRUE(another.release());
+        network.pass(10ms);
+    }
+    EXPECT_LE(std::ranges::count_if(server.log(), [](auto& it) { return it.ends_with(" SET"); }), 50);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpIfTheBusyServerHasRefusedManyOthers) {
+    std::deque<Lock> locks;
+    for (int i = 0; i < 100; ++i) locks.push_back(held("r" + std::to_string(i)));
+    make_busy(network.server(1));
+    for (auto& it : locks) EXPECT_TRUE(it.release());
+    ASSERT_EQ(keys(), 100U);
+    network.server(1).refuses_command = {};
+    ask_three_times();
+    EXPECT_EQ(keys(), 0U);
+}
+
 TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
     auto it = held();
     make_busy(network.server(1));
@@ -508,8 +581,8 @@ TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNo
     EXPECT_EQ(keys(), 0U);
 }
 
-// Its round sends it once more, on the connection of another release. This connection breaks first.
-TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsSecondConnectionBreaksBeforeItIsWritten) {
+// It gets the connection of another release, which the busy server refuses.
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnotherOne) {
     auto it = held("r");
     auto other = held("s");
     auto& server = network.server(1);
@@ -520,7 +593,6 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsSecondConnectionBreaksBeforeItI
     other.unlock();
     network.pass(2ms);
     EXPECT_TRUE(it.release());
-    EXPECT_EQ(server.open_connections(), 0U);
     server.latency = 1ms;
     server.refuses_command = {};
     ask_three_times();
@@ -553,9 +625,9 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyCon
 
 // The newest releases replace the oldest ones.
 TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
-    constexpr std::size_t most = 64;
     std::deque<Lock> locks;
-    for (std::size_t i = 0; i < most + 10; ++i) locks.push_back(held(std::to_string(i)));
+    for (std::size_t i = 0; i < detail::max_repeated_releases + 10; ++i)
+        locks.push_back(held(std::to_string(i)));
     for (std::size_t node = 0; node < size; ++node) {
         network.server(node).refuses = true;
         network.server(node).close_connections(now());

@@ -68,10 +68,11 @@ TEST(RepeatedReleases, TheOldestAreDroppedIfThereAreTooMany) {
     auto sent = owners(all);
     EXPECT_EQ(sent.size(), max_repeated_releases);
     EXPECT_EQ(sent.front(), "10");
-    for (std::size_t i = 0; i < max_broken_connections; ++i) all.keep(releases(5000 + i), true);
+    for (std::size_t i = 0; i < 2 * max_broken_connections; ++i) all.keep(releases(5000 + i), true);
     sent = owners(all);
-    EXPECT_EQ(sent.size(), max_broken_connections);
-    EXPECT_EQ(sent.front(), "5000");
+    EXPECT_EQ(sent.size(), max_repeated_releases);
+    EXPECT_EQ(sent.front(), std::to_string(10 + 2 * max_broken_connections));
+    EXPECT_EQ(sent.back(), std::to_string(5000 + 2 * max_broken_connections - 1));
 }
 
 TEST(RepeatedReleases, ARepetitionIsNotRepeatedForEver) {

@@ -170,6 +170,7 @@ struct NodeVote {
     std::error_code cause{};
     std::uint64_t count = 0;
     QueuePlace place{};
+    bool executed = true;  ///< False if the node has answered that it executes nothing at present.
 };
 
 class QuorumRound {
@@ -438,7 +439,9 @@ public:
 
     /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
     bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
-        record(node, request_of_next_reply(node), vote, std::move(detail), now);
+        const auto request = request_of_next_reply(node);
+        record(node, request, vote, std::move(detail), now);
+        if (!vote.executed) tallies_[request][node].sent = false;
         auto& it = nodes_[node];
         ++it.next_reply;
         it.replied = true;

@@ -6,14 +6,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <utility>
 #include <vector>
 
 namespace redlock::detail {
 
-/// The largest number of releases that are sent again together, and of the broken connections that had them.
-/// If there are more, the oldest ones are dropped, and their keys stay until their ttl ends.
+/// The largest number of releases that are sent again together. If there are more, the oldest ones are
+/// dropped, and their keys stay until their ttl ends.
 inline constexpr std::size_t max_repeated_releases = 2048;
+/// The largest number of broken connections whose releases are kept apart from those of the others.
 inline constexpr std::size_t max_broken_connections = 64;
 
 class RepeatedReleases {
@@ -26,7 +28,10 @@ public:
     /// it, unless the last answer was that it executes no commands now (BUSY or LOADING).
     void keep(PendingReplies pending, bool was_ready) noexcept {
         if (pending.releases_to_repeat() == 0) return;
-        if (broken_.size() >= max_broken_connections) broken_.erase(broken_.begin());
+        if (broken_.size() >= max_broken_connections) {
+            if (add_to_last(pending, was_ready)) return;
+            broken_.erase(broken_.begin());
+        }
         broken_.push_back({std::move(pending), was_ready});
     }
 
@@ -61,6 +66,22 @@ private:
         PendingReplies pending;
         bool was_ready;
     };
+
+    /// Adds the releases to those of the last connection. Returns false if there are too many, or no memory.
+    bool add_to_last(const PendingReplies& pending, bool was_ready) noexcept {
+        auto& last = broken_.back();
+        if (last.pending.releases_to_repeat() >= max_repeated_releases) return false;
+        try {
+            pending.for_each_release_to_repeat([&](const PendingReply& release) {
+                last.pending.sent_again(release).repeats = release.repeats;
+            });
+        } catch (const std::bad_alloc&) {  // to send a release twice does no harm
+            return false;
+        }
+        last.was_ready = last.was_ready || was_ready;
+        return true;
+    }
+
     std::vector<Broken> broken_{};
 };
 

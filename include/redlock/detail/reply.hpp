@@ -48,6 +48,12 @@ inline Errc cause_of(const Reply& error) noexcept {
     return forbidden ? Errc::permission_denied : Errc::server_error;
 }
 
+/// Returns true if the server executes nothing at present, because it runs a script that takes long, or loads
+/// its data.
+inline bool executes_nothing(const Reply& reply) noexcept {
+    return reply.is_error("BUSY") || reply.is_error("LOADING");
+}
+
 /// Returns the remaining time to live that a server has reported, but a century at most, so that it can be
 /// added to an instant. Servers accept expiries that are longer than the clock can count, and a hostile
 /// server may send any number. Returns −1 if the key has no expiry, and −2 if there is no key.
@@ -129,7 +135,7 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
 /// All other replies are unknown votes (rule A7 in docs/rules.md).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
-    if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
+    if (reply.kind == Kind::error) return {.cause = cause_of(reply), .executed = !executes_nothing(reply)};
     if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
     if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
     const auto form = properties_of(command.verb).reply;
