@@ -29,8 +29,9 @@ constexpr std::size_t waiters = 2000;
 #endif
 constexpr std::size_t idle_connections = 8;
 constexpr std::size_t bytes_a_connection = 20U * 1024U;
-// A shared connection keeps the memory for the largest number of commands that were pending on it at once.
-constexpr std::size_t bytes_a_pending_command = 256;
+// A shared connection keeps the memory for the largest number of commands that were pending on it at once. An
+// entry and its texts take about 300 bytes, and the array of the entries doubles when it is full.
+constexpr std::size_t bytes_a_pending_command = 512;
 
 class SemaphoreOfThree : public InEachRound {
 protected:
