@@ -81,7 +81,7 @@ void Node::drop_former_locked(Clock::time_point now) {
 /// enough time to name another server since connection.since(), which is the instant at which the connection
 /// was begun, or at which it last became idle. A reply alone does not show that the server is still the
 /// master. When a frozen former master runs again, it first answers the commands that it has received. Only
-/// after that it learns that it was replaced.
+/// after that does it learn that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }

@@ -269,8 +269,8 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the node has failed, whatever it answered before. But what a server answered
-    // before it was busy counts.
+    // If the connection broke, the node has failed, whatever it answered before. There is one exception: the
+    // answers that a server gave before it was busy are valid.
     if (connection.broken() && !connection.is_refused())
         return fail(node, connection.cause(), connection.detail());
     while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)

@@ -62,8 +62,8 @@ protected:
 };
 
 /// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
-/// because of the release. Without a limit, the client would connect again and again. An answer that the
-/// server executes nothing now (BUSY or LOADING) begins the count again.
+/// because of the release. Without a limit, the client would connect again and again. The count is set to
+/// zero if the server answers that it executes nothing at present (BUSY or LOADING).
 inline constexpr std::uint8_t max_release_repeats = 8;
 
 /// One entry: a command that was sent, and its reply.
@@ -225,7 +225,7 @@ public:
             if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
     }
 
-    /// Begins the count of all pending commands again. The server has answered that it executes nothing now.
+    /// Sets the count of all pending commands to zero, because the server executes nothing at present.
     void count_repeats_anew() noexcept {
         for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
     }
