@@ -28,10 +28,15 @@ std::string_view address_bytes(const Resolution& found) {
     return {reinterpret_cast<const char*>(&address.storage), address.length};
 }
 
+NodeConfig with_kept_releases(NodeConfig config) {
+    if (!config.kept_releases) config.kept_releases = std::make_shared<KeptReleases>();
+    return config;
+}
+
 }  // namespace
 
 Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(std::move(config)), network_(network), options_(options) {
+    : config_(with_kept_releases(std::move(config))), network_(network), options_(options) {
     // A draining connection must be kept even without memory, because it may have an unsent release.
     draining_.reserve(max_draining);
     idle_.reserve(std::min<std::size_t>(options_.max_idle, 64));
@@ -133,7 +138,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     add_disconnection_locked(*connection, cause, why);
     if (!was_broken) connection->fail({}, {});  // disconnects
     // If the connection was ready, a new one may be made for its releases although the node is not trusted.
-    releases_.keep(connection->take_pending(), was_ready);
+    config_.kept_releases->keep(connection->take_pending(), was_ready);
     if (!has_failed || !health_.trusted()) return;
     try {
         fail_locked({connection->cause(), connection->detail()}, now);

@@ -183,6 +183,9 @@ public:
     /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.
     bool send_unsent(Clock::time_point now);
 
+    /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
+    /// releases of broken connections then get one more attempt, even if the node is not trusted.
+    void begin_to_close() noexcept { config_.kept_releases->permit_attempt(); }
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
@@ -281,7 +284,7 @@ private:
     std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
-    detail::RepeatedReleases releases_{};  // of broken connections
+    detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue

@@ -37,4 +37,9 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     });
 }
 
+std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs) {
+    for (auto& it : configs) it.kept_releases = std::make_shared<KeptReleases>();
+    return configs;
+}
+
 }  // namespace redlock

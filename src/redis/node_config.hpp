@@ -4,6 +4,7 @@
 #include <redlock/endpoint.hpp>
 
 #include "os/resolution.hpp"
+#include "redis/kept_releases.hpp"
 #include "redis/tls.hpp"
 
 #include <chrono>
@@ -33,6 +34,11 @@ struct NodeConfig {
     std::chrono::milliseconds quarantine{};
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
     std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace the query
+    /// Shared by the Node objects of this node. If null, each of them has its own.
+    std::shared_ptr<KeptReleases> kept_releases{};
 };
+
+/// Returns the settings with new KeptReleases: those of one process for its Node objects.
+std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs);
 
 }  // namespace redlock

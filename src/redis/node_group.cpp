@@ -43,6 +43,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     for (auto* const group : groups) {
         group->closed_ = true;
         group->sender_.reset();
+        for (const auto& node : group->nodes_) node->begin_to_close();
     }
     const auto& first = *groups.front();
     try {

@@ -334,10 +334,10 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// node is not trusted, the current connection must be ready, because each attempt of a release counts.
 /// Returns true if the connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
-    if (releases_.none()) return false;
     auto* const current = current_shared();
     const bool was_ready = current && current->connection->was_ready();
-    if (!was_ready && !releases_.may_connect(health_.trusted())) return false;
+    if (releases_.none()) config_.kept_releases->move_to(releases_, was_ready || health_.trusted());
+    if (releases_.none()) return false;
     auto& shared = current ? *current : begin_shared_locked(now);
     shared.connection->repeat(releases_);
     releases_.clear();

@@ -100,7 +100,7 @@ std::size_t processors() noexcept {
 class RedisNodes::Impl {
 public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
-        : configs_(std::move(configs)),
+        : configs_(for_one_process(std::move(configs))),
           options_(options),
           group_(configs_, options_, network_, processors()) {}
     ~Impl() { former_->close(); }

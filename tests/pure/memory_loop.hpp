@@ -12,6 +12,7 @@
 #include "memory_network.hpp"
 
 #include "loop/loop_group.hpp"
+#include "redis/thread_group.hpp"
 
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -79,30 +80,36 @@ private:
     Clock::time_point wake_at_ = Clock::never();
 };
 
-/// The nodes of a RedisNodes as far as loops use it.
+/// The nodes as one process has them, for its loops and for threads.
 class MemoryLoopNodes final : public Nodes {
 public:
     MemoryLoopNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
         : Nodes(std::vector<std::string>(size, "n"), options.node_timeout, options.quarantine),
           network_(network),
-          options_(options) {}
+          options_(options),
+          configs_(for_one_process(network.configs(options.quarantine))),
+          group_(configs_, options, network, 1) {}
     ~MemoryLoopNodes() override { former_->close(); }
     MemoryLoopNodes(const MemoryLoopNodes&) = delete;
     MemoryLoopNodes& operator=(const MemoryLoopNodes&) = delete;
 
     using Nodes::ask;
-    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override {}
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        group_.ask(requests, limits, tallies);
+    }
     Clock* required_clock() const noexcept override { return &network_.clock(); }
     std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
                                             const std::shared_ptr<loop::Scheduler>& scheduler) override {
         const std::shared_ptr<Network> network{&network_, [](auto) {}};  // the test owns it
-        return std::make_shared<loop::LoopGroup>(scheduler, loop, network_.configs(options_.quarantine),
-                                                 options_, network, former_);
+        return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network, former_);
     }
 
 private:
     MemoryNetwork& network_;
     const NodesOptions options_;
+    const std::vector<NodeConfig> configs_;
+    ThreadGroup group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 

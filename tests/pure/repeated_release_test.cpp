@@ -332,6 +332,21 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
     new (&group) NodeGroup{network.configs(), {}, network};
 }
 
+TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    make_busy(network.server(1));
+    release_without_waiting();
+    run_for(1s);
+    ASSERT_EQ(value(1, "r"), "A");
+    network.server(1).refuses_command = {};
+    group.~NodeGroup();
+    EXPECT_EQ(value(1, "r"), "");
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
 TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
     connect();
     acquire_and_silence();
@@ -361,9 +376,9 @@ struct RepeatedReleaseInALoop : testing::Test, WaitingWorld {
         run_for(5ms);
     }
 
-    MemoryLoopNodes nodes{network, size, {.node_timeout = 50ms}};
+    std::optional<MemoryLoopNodes> nodes{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
     MemoryLoop loop{network};
-    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+    AsyncNodes of_loop{*nodes, loop, network.clock(), entropy};
     std::optional<AsyncLock> lock{std::in_place, of_loop, "r", LockOptions{.ttl = 10min}};
 };
 
@@ -388,6 +403,30 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterAMajorityHasAnswered) {
     ASSERT_TRUE(released);
     break_connections(network, 1);
     run_for(10ms);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
+    acquire();
+    make_busy(network.server(1));
+    lock.reset();
+    run_for(1s);
+    ASSERT_NE(holder(1), "(nil)");
+    network.server(1).refuses_command = {};
+    (void)query(*nodes, "another");
+    network.pass(50ms);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
+    acquire();
+    make_busy(network.server(1));
+    lock.reset();
+    run_for(1s);
+    of_loop.shut_down();
+    ASSERT_NE(holder(1), "(nil)");
+    network.server(1).refuses_command = {};
+    nodes.reset();
     EXPECT_EQ(holder(1), "(nil)");
 }
 
@@ -478,6 +517,33 @@ TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodes) {
     network.clock().after(20ms, [this] { break_connections(network, 1); });
     destroy_clients();
     EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
+    auto it = held();
+    make_busy(network.server(1));
+    it.unlock();
+    network.pass(1s);
+    (void)query(nodes, "another");
+    ASSERT_EQ(keys(), 1U);
+    network.server(1).refuses_command = {};
+    destroy_clients();
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainByTheDestructorOfTheNodesToABusyServer) {
+    auto it = held();
+    auto& server = network.server(1);
+    make_busy(server);
+    it.unlock();
+    network.pass(1s);
+    (void)query(nodes, "another");
+    server.forget_log();
+    const auto before = now();
+    destroy_clients();
+    EXPECT_LE(now() - before, 50ms);
+    EXPECT_LE(std::ranges::count_if(server.log(), [](auto& log) { return log.ends_with(" EVAL"); }), 2)
+        << "once for each set of connections";
 }
 
 // A minimum hold time is not made longer by the time for which its release was not sent.

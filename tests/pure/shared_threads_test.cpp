@@ -377,7 +377,7 @@ struct ThreadGroupOfOneProcessor : InMemory {
         forget_logs();
     }
 
-    std::optional<ThreadGroup> group{std::in_place, memory.configs(), options, network, 1};
+    std::optional<ThreadGroup> group{std::in_place, for_one_process(memory.configs()), options, network, 1};
     std::deque<Asked> asked{};
 };
 
@@ -457,6 +457,36 @@ TEST_F(ThreadGroupOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
     share([this] { set("theirs"); });
     set("mine");
     for (const auto& it : log(2)) EXPECT_FALSE(it.starts_with("2 ")) << it;
+}
+
+const auto busy = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+
+TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseOfTheOwnSetAgainInTheSharedSet) {
+    set("mine");
+    memory.server(2).refuses_command = busy;
+    release("mine");
+    memory.server(2).refuses_command = {};
+    memory.pass(2s);
+    share([this] {
+        set("theirs");
+        memory.pass(5ms);
+        EXPECT_EQ(value(2, "mine"), "");
+    });
+}
+
+TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseOfTheSharedSetAgainInTheOwnSet) {
+    share([this] {
+        set("theirs");
+        memory.server(2).refuses_command = busy;
+        release("theirs");
+    });
+    calm_down();
+    ASSERT_EQ(value(2, "theirs"), "owner of theirs");
+    memory.server(2).refuses_command = {};
+    memory.pass(2s);
+    for (const auto* const it : {"a", "b"}) set(it);  // the first one probes the node
+    memory.pass(50ms);
+    EXPECT_EQ(value(2, "theirs"), "");
 }
 
 // If the connection were closed before, a server that cannot write its replies would not read the release.

@@ -43,7 +43,7 @@ public:
                 std::size_t processors = many_processors)
         : Nodes(names_of(size), options.node_timeout, options.quarantine),
           network_(network),
-          group_(network.configs(options.quarantine), options, network, processors) {}
+          group_(for_one_process(network.configs(options.quarantine)), options, network, processors) {}
 
     using Nodes::ask;
     void ask(std::span<const Request> requests, const RoundLimits& limits,

@@ -18,7 +18,7 @@ std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& option
         configs.push_back({.endpoint = {.unix_socket = ProcessNetwork::path_of(node)},
                            .node_timeout = options.node_timeout,
                            .quarantine = options.quarantine});
-    return configs;
+    return for_one_process(std::move(configs));
 }
 
 /// Returns true if a round of this verb begins a validity.

@@ -42,6 +42,11 @@ public:
         return trusted || std::ranges::any_of(broken_, &Broken::was_ready);
     }
 
+    /// Lets may_connect() return true until the next connection breaks.
+    void permit_attempt() noexcept {
+        for (auto& it : broken_) it.was_ready = true;
+    }
+
     /// Calls `send` with each release to send, the oldest first.
     template <class Send>
     void for_each(Send send) const {
