@@ -73,10 +73,9 @@ public:
     ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases. Therefore the connections stay open, and the destructor of
-    /// the RedisNodes sends the rest. It blocks for at most one NodesOptions::node_timeout. Releases that the
-    /// sockets have not accepted one node_timeout after shut_down() may be dropped earlier, if a server does
-    /// not answer.
+    /// The sockets may not accept all releases. Therefore the connections stay open for a while. The rest of
+    /// the releases is sent by a later operation of a thread or another loop with the same RedisNodes, or by
+    /// the destructor of the RedisNodes, which blocks for at most one NodesOptions::node_timeout.
     void shut_down() noexcept;
 
     /// Returns true if this object was made with `nodes`, and not with an earlier object at the same address.

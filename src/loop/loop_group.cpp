@@ -175,7 +175,7 @@ void LoopGroup::detach() noexcept {
     SchedulerOwner::scheduler->set_last(nullptr);
     detached_at_ = clock().now();
     try {
-        (void)group_.send_the_rest(clock().now() + std::chrono::milliseconds{1});
+        (void)group_.send_the_rest(clock().now() + std::chrono::milliseconds{1}, true);
         former_->add(shared_from_this());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its destructor sends the rest
     }
@@ -184,7 +184,7 @@ void LoopGroup::detach() noexcept {
 bool LoopGroup::close_if_done() noexcept {
     const auto now = clock().now();
     try {
-        if (!group_.send_the_rest(now) && now < detached_at_ + group_.node_timeout()) return false;
+        if (!group_.send_the_rest(now, false) && now < detached_at_ + group_.node_timeout()) return false;
     } catch (const std::bad_alloc&) {
         return false;
     }

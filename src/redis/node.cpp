@@ -156,14 +156,14 @@ static bool could_lose_release(const Connection& connection) noexcept {
 }
 
 /// Appends the connections for which could_lose_release() is true.
-void Node::append_unfinished(std::vector<Connection*>& connections) {
+void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats) {
     const auto now = network_.clock().now();
     // Shared connections that are over are dropped by sweep(), which also repeats their releases. For
     // connections that a round has for itself, drain_locked() and repeat_releases_locked() do the same.
-    if (options_.shared) sweep(now);
+    if (options_.shared) sweep(now, repeats);
     const std::lock_guard guard{mutex_};
     drain_locked(now);
-    if (!options_.shared) (void)repeat_releases_locked(now);
+    if (!options_.shared && repeats) (void)repeat_releases_locked(now);
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
@@ -171,6 +171,14 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }
+}
+
+void Node::close_connections(Clock::time_point now) noexcept {
+    const std::lock_guard guard{mutex_};
+    for (auto& it : draining_) drop_locked(std::move(it.connection), now);
+    for (const auto& it : shared_) drop_locked(std::move(it->connection), now);
+    draining_.clear();
+    shared_.clear();
 }
 
 // ---- Listeners

@@ -189,7 +189,14 @@ public:
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
-    void append_unfinished(std::vector<Connection*>& connections);
+    ///
+    /// If `repeats` is true, first sends the releases of broken connections again, as refresh() does.
+    /// Otherwise they are left to the other Node objects of the process.
+    void append_unfinished(std::vector<Connection*>& connections, bool repeats);
+
+    /// Closes the connections with pending replies, and keeps their releases. Requires that no round is under
+    /// way.
+    void close_connections(Clock::time_point now) noexcept;
 
     /// Records that the node has answered a handshake.
     void connected();
@@ -268,7 +275,7 @@ private:
     void let_write(Shared& it, Clock::time_point now);
     bool fail_if_outdated(Shared& it, Clock::time_point now);
     void fail_users(Shared& it, Clock::time_point now);
-    void sweep(Clock::time_point now);
+    void sweep(Clock::time_point now, bool repeats = true);
     bool is_over(Shared& it, Clock::time_point now);
 
     // Constant after construction.

@@ -47,16 +47,21 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     }
     const auto& first = *groups.front();
     try {
-        (void)send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout);
+        (void)send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout, true);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }
 
-bool NodeGroup::send_the_rest(Clock::time_point deadline) {
-    return send_the_rest(std::array{this}, deadline);
+void NodeGroup::give_up() noexcept {
+    closed_ = true;
+    for (const auto& node : nodes_) node->close_connections(network_.clock().now());
 }
 
-bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline) {
+bool NodeGroup::send_the_rest(Clock::time_point deadline, bool repeats) {
+    return send_the_rest(std::array{this}, deadline, repeats);
+}
+
+bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats) {
     auto& network = groups.front()->network_;
     std::vector<Connection*> owing;
     std::vector<PollEntry> entries;
@@ -66,7 +71,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         owing.clear();
         entries.clear();
         for (const auto* const group : groups)
-            for (const auto& node : group->nodes_) node->append_unfinished(owing);
+            for (const auto& node : group->nodes_) node->append_unfinished(owing, repeats);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.

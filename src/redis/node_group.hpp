@@ -81,16 +81,18 @@ public:
     std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
-    /// Requires that no round and no background task is under way. Returns true if nothing is left to do.
-    bool send_the_rest(Clock::time_point deadline);
-    /// The destructor sends nothing.
-    void give_up() noexcept { closed_ = true; }
+    /// Requires that no round and no background task is under way. Returns true if nothing is left to do. See
+    /// Node::append_unfinished() for `repeats`.
+    bool send_the_rest(Clock::time_point deadline, bool repeats);
+    /// Leaves the releases that are not answered to the other groups of the process (KeptReleases), and
+    /// closes all connections. No round may be under way. The destructor then sends nothing.
+    void give_up() noexcept;
     /// Does the same for all groups, which must use the same network, and blocks for one node_timeout at
     /// most. The destructors of the groups then send nothing. No round may be under way.
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
-    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline);
+    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
     void run(RoundDriver& driver);
     void send_in_background() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);

@@ -303,16 +303,16 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
     let_write(it, now);
 }
 
-/// Disconnects the connections that are broken or not needed any more, and sends the releases of the broken
-/// ones again, which can break another connection.
-void Node::sweep(Clock::time_point now) {
+/// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the
+/// releases of the broken ones again, which can break another connection.
+void Node::sweep(Clock::time_point now, bool repeats) {
     for (bool again = true; again;) {
         // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
         for (std::size_t i = 0; i < shared_.size(); ++i)
             if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
         const std::lock_guard guard{mutex_};
         drop_unused_locked(now);
-        again = repeat_shared_releases_locked(now);
+        again = repeats && repeat_shared_releases_locked(now);
     }
 }
 

@@ -378,8 +378,8 @@ struct RepeatedReleaseInALoop : testing::Test, WaitingWorld {
 
     std::optional<MemoryLoopNodes> nodes{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
     MemoryLoop loop{network};
-    AsyncNodes of_loop{*nodes, loop, network.clock(), entropy};
-    std::optional<AsyncLock> lock{std::in_place, of_loop, "r", LockOptions{.ttl = 10min}};
+    std::optional<AsyncNodes> of_loop{std::in_place, *nodes, loop, network.clock(), entropy};
+    std::optional<AsyncLock> lock{std::in_place, *of_loop, "r", LockOptions{.ttl = 10min}};
 };
 
 TEST_F(RepeatedReleaseInALoop, IsSentAgain) {
@@ -423,10 +423,29 @@ TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasB
     make_busy(network.server(1));
     lock.reset();
     run_for(1s);
-    of_loop.shut_down();
+    of_loop->shut_down();
     ASSERT_NE(holder(1), "(nil)");
     network.server(1).refuses_command = {};
     nodes.reset();
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+// The connection is still being made when the loop ends.
+TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClosed) {
+    acquire();
+    auto& server = network.server(1);
+    server.close_connections(now());
+    run_for(5ms);
+    server.unreachable = true;
+    lock.reset();
+    run_for(1ms);
+    of_loop.reset();
+    network.pass(60ms);
+    AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();  // closes the connections of the former loop
+    server.unreachable = false;
+    ASSERT_NE(holder(1), "(nil)");
+    (void)query(*nodes, "another");
+    network.pass(50ms);
     EXPECT_EQ(holder(1), "(nil)");
 }
 

@@ -35,9 +35,10 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
       checker_(checker),
       nodes_(nodes),
       options_(options),
+      configs_(configs_of(nodes.size(), options)),
       network_(process, network, nodes, rng,
                [this](const Channel& channel, const Words& words) { sent(channel, words); }),
-      group_(configs_of(nodes.size(), options), options, network_) {
+      group_(configs_, options, network_) {
     network_.on_endless_wait(
         [this] { checker_.violated(Rule::ends_in_time, process_.name() + " waits for ever"); });
 }
@@ -164,8 +165,7 @@ std::shared_ptr<loop::Rounds> SimNodes::rounds_in(EventLoop& loop,
     shares_connections_ = true;
     const std::shared_ptr<redlock::Network> network{&network_, [](auto) {}};
     return std::make_shared<LoopRounds>(
-        *this, std::make_shared<loop::LoopGroup>(scheduler, loop, configs_of(size(), options_), options_,
-                                                 network, former_));
+        *this, std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network, former_));
 }
 
 NodeSet SimNodes::unreached(std::string_view owner) const {

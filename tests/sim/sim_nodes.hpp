@@ -89,6 +89,7 @@ private:
     Checker& checker_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
     const NodesOptions options_;
+    const std::vector<NodeConfig> configs_;
     mutable ProcessNetwork network_;
     NodeGroup group_;
     bool shares_connections_ = false;  // in an event loop
