@@ -44,7 +44,8 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
 /// The queries and operations that a Lock and a Semaphore have in common. `Async` is AsyncLock or
-/// AsyncSemaphore. The base class Handle (detail/asio_operation.hpp) has two members for them:
+/// AsyncSemaphore. The queries and operations use two members of the base class Handle
+/// (detail/asio_operation.hpp):
 ///
 /// - `state_` is null after a move. Otherwise `state_->async` is the Async.
 /// - `initiate(token, error, begin)` makes an asynchronous operation of Asio from a call of `begin`. If the
@@ -110,16 +111,16 @@ public:
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
-        // The exception is thrown here, and not when Asio begins the operation, because a coroutine is
-        // suspended then and cannot catch it. The check reads only constants.
+        // When Asio begins the operation, a coroutine is suspended, and cannot catch an exception. Therefore
+        // the ttl is checked before. The mutex need not be locked, because check_ttl() reads only constants.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
             [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }
 
-    /// Releases the lock. valid() is false as soon as the operation has begun, with use_awaitable at
-    /// co_await.
+    /// Releases the lock. valid() is false as soon as the operation has begun. With use_awaitable, co_await
+    /// begins it.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_release(Token&& token = Token()) {
         return this->template initiate<Result>(

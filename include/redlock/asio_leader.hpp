@@ -42,9 +42,9 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term, and locks the mutex of its Loop meanwhile. A Loop (detail/asio_loop.hpp) is a context in its
-/// role as the EventLoop of one Nodes object. In a child of fork() the mutex may be locked for ever.
-/// Therefore the term is leaked there, and never ends.
+/// Ends a term, and locks the mutex of its Loop meanwhile. A Loop (detail/asio_loop.hpp) is an EventLoop that
+/// uses a context of Asio. Each Nodes object has a Loop of its own in the context. In a child of fork() the
+/// mutex may be locked for ever. Therefore the term is leaked there, and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {  // this process is a child of fork()
@@ -143,17 +143,17 @@ public:
     /// - `void work(AsyncTerm)` begins the work. Any thread of the context may end the term later, by
     ///   AsyncTerm::end() or by destroying the AsyncTerm. If end() gets an exception, the work has failed.
     ///
-    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. The term
-    /// ends as soon as the AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the
-    /// argument of `work`.
+    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. The work
+    /// has not failed then: on_error is not called, and the operation goes on. The term ends as soon as the
+    /// AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the argument of `work`.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            // The end of `of_work` ends `term`, which is the AsyncTerm of the AsyncLeader.
+            // `work` gets another AsyncTerm. When it ends, TermEnd ends `term` with the mutex locked.
             const Term copy = term;
-            AsyncTerm of_work{copy, detail::TermEnd{loop, std::move(term)}};
-            net::post(executor, [executor, shared, it = std::move(of_work)]() mutable {
+            AsyncTerm for_work{copy, detail::TermEnd{loop, std::move(term)}};
+            net::post(executor, [executor, shared, it = std::move(for_work)]() mutable {
                 detail::begin_work(executor, shared, std::move(it));
             });
         };

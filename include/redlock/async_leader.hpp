@@ -39,9 +39,9 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run its own code at the end of a term. It wraps the
-    /// AsyncTerm that its work has got: the function `end` of the new AsyncTerm runs the code of the program,
-    /// and then ends the old AsyncTerm, which it has captured.
+    /// A program needs this constructor only to run its own code at the end of a term. It then makes a new
+    /// AsyncTerm from the one that its work has got. The `end` of the new AsyncTerm runs the code of the
+    /// program, and then calls end() of the old AsyncTerm, which it has captured.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Calls end().
@@ -76,8 +76,8 @@ private:
 ///   gets the Result of a campaign or a term that has failed. They may call any function of this object, and
 ///   may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. The lock belongs to both the
-///   AsyncTerm and the AsyncLeader then, and is released when both are destroyed.
+///   on AsyncTerm::lost(), because the lock is not extended any more. The lock is released when the program
+///   has ended the term, and has also destroyed the AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the term ends.

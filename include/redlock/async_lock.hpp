@@ -99,8 +99,9 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// thread may call a query, unless another thread is moving, assigning or destroying the lock.
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
-/// std::errc::operation_in_progress. The times below hold if the loop has no more than 256 operations under
-/// way. Beyond that, an operation may have to wait for others (see AsyncNodes), and takes longer.
+/// std::errc::operation_in_progress. An operation makes one round at a time, and a loop at most 256 (see
+/// AsyncNodes). If more than 256 operations are under way, the times below can be longer, because a round
+/// may have to wait.
 ///
 /// Completions: the loop calls the completion of an operation once, and never inside the function that began
 /// the operation. The completion may call any function of any lock, and may destroy the lock. If the

@@ -40,8 +40,8 @@ class Front;  // the state of an AsyncNodes, which its locks share
 class REDLOCK_EXPORT AsyncNodes {
 public:
     /// Does no I/O. If `nodes` is not a RedisNodes, each round blocks the loop, which is good enough for
-    /// tests only. If nodes.required_clock() is not null, `clock` must be that clock. Throws
-    /// std::invalid_argument for another clock.
+    /// tests only. `clock` must be the clock that `nodes` requires (Nodes::required_clock()): boot_clock()
+    /// for a RedisNodes. Throws std::invalid_argument for another clock.
     ///
     /// The locks may outlive this object, see shut_down(). The arguments must exist until the following
     /// events:
@@ -55,8 +55,9 @@ public:
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(). If the RedisNodes was destroyed before, also sends the releases that are left to
-    /// do, and blocks for at most one NodesOptions::node_timeout. Must not be called by a completion.
+    /// Calls shut_down(), which may leave some releases to the RedisNodes. If the RedisNodes was destroyed
+    /// before, sends them itself, and blocks for at most one NodesOptions::node_timeout. Must not be called
+    /// by a completion.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
@@ -66,8 +67,8 @@ public:
     ///
     /// - Operations: all operations end, and their completions are destroyed without a call. A function that
     ///   would begin an operation afterwards does nothing, and destroys its completion.
-    /// - Locks: a lock that is held stays valid for its remaining time, but is not extended any more. If the
-    ///   lock has loop_watchdog(), a stop is therefore requested on its lost(). The queries of the lock can
+    /// - Locks: a lock that is held stays valid for its remaining time. If the loop has extended it until now
+    ///   (loop_watchdog() in async_lock.hpp), a stop is requested on its lost(). The queries of the lock can
     ///   still be used.
     /// - Releases: this function writes releases to the sockets, for the keys that the ended operations may
     ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the

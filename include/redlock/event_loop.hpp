@@ -24,7 +24,7 @@ namespace redlock {
 
 /// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// A function is called *in the loop* if the calling thread runs the loop, or if no thread runs the loop, as
+/// *In the loop* means: in the thread that runs the loop, or in any thread while no thread runs the loop, as
 /// before its start and after its end. The library calls the virtual functions in the loop. The program must
 /// use AsyncNodes and its locks in the loop, too. (AsyncLock lists the exceptions.) If several threads run
 /// the loop, only one of them at a time may use the library.
