@@ -112,7 +112,7 @@ public:
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
         // When Asio begins the operation, a coroutine is suspended, and cannot catch an exception. Therefore
-        // the ttl is checked before. The mutex need not be locked, because check_ttl() reads only constants.
+        // the ttl is checked before. check_ttl() reads only constants, so any thread may call it.
         if (this->state_) this->state_->async->check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
@@ -178,8 +178,8 @@ private:
 ///   the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
-    /// Prepares a lock, see the constructor of redlock::Lock. The first lock with a context and a Nodes
-    /// object also opens a descriptor for a timer. It throws std::system_error if this fails.
+    /// Prepares a lock, see the constructor of redlock::Lock. The first lock for each pair of a context and
+    /// a Nodes object also opens a descriptor for a timer. It throws std::system_error if this fails.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of
     /// LockOptions::on_lost are posted to the executor. If on_lost throws, the run() of the context throws

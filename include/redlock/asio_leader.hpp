@@ -42,9 +42,9 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term, and locks the mutex of its Loop meanwhile. A Loop (detail/asio_loop.hpp) is an EventLoop that
-/// uses a context of Asio. Each Nodes object has a Loop of its own in the context. In a child of fork() the
-/// mutex may be locked for ever. Therefore the term is leaked there, and never ends.
+/// Ends a term, and locks meanwhile the mutex that asio.hpp describes. It belongs to a Loop
+/// (detail/asio_loop.hpp), an EventLoop for a context and a Nodes object. In a child of fork() the mutex may
+/// be locked for ever. Therefore the term is leaked there, and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {  // this process is a child of fork()
@@ -81,7 +81,7 @@ void begin_work([[maybe_unused]] const net::any_io_executor& executor, const std
 }
 
 /// Returns the options with an on_error and an on_failure that the executor calls. The AsyncLeader must not
-/// call the functions of the program itself, because its thread has locked the mutex of the Loop. The
+/// call the functions of the program itself, because the calling thread has locked the mutex of the Loop. The
 /// functions may wait for another thread, which may wait for the mutex.
 inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, LeaderOptions options) {
     if (options.on_error)
@@ -150,7 +150,7 @@ public:
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            // `work` gets another AsyncTerm. When it ends, TermEnd ends `term` with the mutex locked.
+            // `work` gets another AsyncTerm, `for_work`. At the end of `for_work`, TermEnd ends `term`.
             const Term copy = term;
             AsyncTerm for_work{copy, detail::TermEnd{loop, std::move(term)}};
             net::post(executor, [executor, shared, it = std::move(for_work)]() mutable {

@@ -8,10 +8,10 @@
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },
 //                [](std::exception_ptr) {});      // is called when run() has ended
 //
-// Here other functions of the program do the work, such as the handler of a timer, while `billing` has a
-// value. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped, the
-// program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then releases
-// its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called.
+// In the example, other functions of the program do the work while `billing` has a value, such as the handler
+// of a timer. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
+// the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then
+// releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called.
 //
 // leader.hpp documents the promises of a term, the options, and the states. This file documents the
 // differences in a loop.
@@ -39,9 +39,9 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run its own code at the end of a term. It then makes a new
-    /// AsyncTerm from the one that its work has got. The `end` of the new AsyncTerm runs the code of the
-    /// program, and then calls end() of the old AsyncTerm, which it has captured.
+    /// A program needs this constructor only to run its own code at the end of a term. The work has got an
+    /// AsyncTerm, the inner one, and makes an outer one from it. The function `end` of the outer one has
+    /// captured the inner one. It runs the code of the program, and then calls end() of the inner one.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Calls end().
@@ -76,8 +76,9 @@ private:
 ///   gets the Result of a campaign or a term that has failed. They may call any function of this object, and
 ///   may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. The lock is released when the program
-///   has ended the term, and has also destroyed the AsyncLeader.
+///   on AsyncTerm::lost(), because the lock is not extended any more. The end of the term does not release
+///   the lock then. The destructor of the AsyncLeader releases it, or the end of the term if that comes
+///   later.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the term ends.

@@ -129,8 +129,8 @@ public:
     ~AsyncLock();
 
     /// Takes over the other lock. An operation that is under way goes on, and belongs to this object then.
-    /// If an operation is begun on `other` afterwards, an acquisition ends with std::errc::invalid_argument,
-    /// an extension or a release with `not_held`.
+    /// Afterwards `other` has no lock: its next acquisition ends with std::errc::invalid_argument, its
+    /// next extension or release with `not_held`.
     AsyncLock(AsyncLock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     AsyncLock& operator=(AsyncLock&& other) noexcept;
@@ -139,8 +139,8 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. A stop is requested on the token when the watchdog reports the
-    /// loss of the lock, and when AsyncNodes::shut_down() ends the work of the watchdog. In both cases, each
+    /// Returns a token as Lock::lost() does. With loop_watchdog(), a stop is requested on the token when the
+    /// lock is lost, and when AsyncNodes::shut_down() ends the extensions. In both cases, each
     /// std::stop_callback on the token is called in the loop.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;

@@ -55,9 +55,9 @@ public:
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(), which may leave some releases to the RedisNodes. If the RedisNodes was destroyed
-    /// before, sends them itself, and blocks for at most one NodesOptions::node_timeout. Must not be called
-    /// by a completion.
+    /// Calls shut_down(), which may leave some releases to the RedisNodes. If the RedisNodes does not exist
+    /// any more (see the table), this destructor sends them, and blocks for at most one
+    /// NodesOptions::node_timeout. Must not be called by a completion.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
@@ -67,19 +67,21 @@ public:
     ///
     /// - Operations: all operations end, and their completions are destroyed without a call. A function that
     ///   would begin an operation afterwards does nothing, and destroys its completion.
-    /// - Locks: a lock that is held stays valid for its remaining time. If the loop has extended it until now
-    ///   (loop_watchdog() in async_lock.hpp), a stop is requested on its lost(). The queries of the lock can
-    ///   still be used.
+    /// - Locks: a lock that is held stays valid for its remaining time. The loop does not extend locks any
+    ///   more, so a stop is requested on lost() of those with loop_watchdog() (async_lock.hpp). The queries
+    ///   of the lock can still be used.
     /// - Releases: this function writes releases to the sockets, for the keys that the ended operations may
     ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
     /// The sockets may not accept all releases. Therefore the connections stay open for a while. The rest of
-    /// the releases is sent by a later operation of a thread or another loop with the same RedisNodes, or by
-    /// the destructor of the RedisNodes, which blocks for at most one NodesOptions::node_timeout.
+    /// the releases is sent by the next operation of another lock with the same RedisNodes, in a thread or in
+    /// another loop, or by the destructor of the RedisNodes, which blocks for at most one
+    /// NodesOptions::node_timeout.
     void shut_down() noexcept;
 
-    /// Returns true if this object was made with `nodes`, and not with an earlier object at the same address.
+    /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,
+    /// returns false, even if `nodes` has its address now.
     bool are_of(const Nodes& nodes) const noexcept;
 
     /// Returns true if the RedisNodes and all locks of this object are destroyed, and no operation of these

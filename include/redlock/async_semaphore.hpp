@@ -79,7 +79,7 @@ public:
     void release(Completion done) { lock_.release(std::move(done)); }
 
     /// Cancels an acquisition, as AsyncLock::cancel() does. After `cancelled`, no node that can be reached
-    /// keeps a key of any slot.
+    /// keeps a key of this acquisition.
     void cancel() noexcept { lock_.cancel(); }
 
 private:

@@ -1,7 +1,9 @@
 // The interface through which the library uses an event loop of the program, such as that of libuv, Qt or a
 // poll() loop. Programs with Asio use `redlock/asio.hpp` in its place.
 //
-// A program derives a class from EventLoop and implements the three functions that the library calls:
+// EventLoop has the functions ready() and wake(), which the loop of the program calls. They do the work of
+// the library, such as reading replies and calling completions. A program derives a class from EventLoop and
+// implements the three functions that the library calls:
 //
 //     function           | meaning
 //     -------------------+-----------------------------------------------------
@@ -9,8 +11,7 @@
 //     forget(fd)         | do not call ready(fd) any more
 //     wake_after(delay)  | call wake() once, after this time
 //
-// EventLoop itself has ready() and wake(), which the loop of the program calls. They do the work of the
-// library, such as reading replies and calling completions. `examples/poll_loop.hpp` is a complete example.
+// `examples/poll_loop.hpp` is a complete example.
 //
 // The library starts no thread for a loop, except a short-lived one to resolve a host name or to query
 // Sentinels.
@@ -53,10 +54,10 @@ public:
     ///     reads    | is readable, has reached its end, or has an error
     ///     writes   | is writable, or has an error
     ///
-    /// If both arguments are true, the first of these events counts: ready(fd) is called once for both. If
-    /// both arguments are false, the loop stops watching the descriptor until the next watch(). It should
-    /// then remove the descriptor from poll() or epoll, because these report errors even so. Additional
-    /// calls of ready() do no harm.
+    /// If both arguments are true, ready(fd) is called for the event that comes first, and not for the other
+    /// one. If both arguments are false, the loop stops watching the descriptor until the next watch(). It
+    /// should then remove the descriptor from poll() or epoll, because these report errors even so.
+    /// Additional calls of ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
     /// Forgets a descriptor that was passed to watch(). The library may close the descriptor afterwards. The
