@@ -174,8 +174,8 @@ private:
 /// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
 ///   work. All locks with the same context and the same Nodes object share one mutex.
 /// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
-///   locks and call their functions. It must not wait for another thread, because that thread may wait for
-///   the mutex.
+///   locks, and may call the functions of all locks. It must not wait for another thread, because that thread
+///   may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The first lock for each pair of a context and

@@ -42,9 +42,9 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term, and locks meanwhile the mutex that asio.hpp describes. It belongs to a Loop
-/// (detail/asio_loop.hpp), an EventLoop for a context and a Nodes object. In a child of fork() the mutex may
-/// be locked for ever. Therefore the term is leaked there, and never ends.
+/// Ends a term. Meanwhile it locks the mutex that asio.hpp describes, which is a member of Loop
+/// (detail/asio_loop.hpp). In a child of fork() the mutex may be locked for ever. Therefore the term is
+/// leaked there, and never ends.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {  // this process is a child of fork()
@@ -150,7 +150,7 @@ public:
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            // `work` gets another AsyncTerm, `for_work`. At the end of `for_work`, TermEnd ends `term`.
+            // The program ends `for_work`, which then lets TermEnd end `term`.
             const Term copy = term;
             AsyncTerm for_work{copy, detail::TermEnd{loop, std::move(term)}};
             net::post(executor, [executor, shared, it = std::move(for_work)]() mutable {

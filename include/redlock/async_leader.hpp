@@ -39,9 +39,9 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run its own code at the end of a term. The work has got an
-    /// AsyncTerm, the inner one, and makes an outer one from it. The function `end` of the outer one has
-    /// captured the inner one. It runs the code of the program, and then calls end() of the inner one.
+    /// A program needs this constructor only to run its own code at the end of a term. `work` has got an
+    /// AsyncTerm, and moves it into a function object. This function object runs the code of the program, and
+    /// then calls end() of the AsyncTerm. With it as `end`, the program makes the AsyncTerm that it keeps.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Calls end().
@@ -76,9 +76,8 @@ private:
 ///   gets the Result of a campaign or a term that has failed. They may call any function of this object, and
 ///   may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. The end of the term does not release
-///   the lock then. The destructor of the AsyncLeader releases it, or the end of the term if that comes
-///   later.
+///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not
+///   release the lock then. It is released when the program has ended the term and destroyed the AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the term ends.

@@ -96,7 +96,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// A lock in an event loop.
 ///
 /// Threads: all functions must be called in the loop (EventLoop says what that is), except the queries. Any
-/// thread may call a query, unless another thread is moving, assigning or destroying the lock.
+/// thread may call a query, unless another thread is moving, assigning or destroying the lock. The text that
+/// owner() returns must not be read while the lock is being acquired again.
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
 /// std::errc::operation_in_progress. An operation makes one round at a time, and a loop at most 256 (see
@@ -172,9 +173,9 @@ public:
     /// one node_timeout, or two if the watchdog is extending the lock.
     void release(Completion done);
 
-    /// Cancels an acquisition. The acquisition then ends within two node_timeouts. Its result is `cancelled`,
-    /// unless the attempt that is under way still has another outcome, such as success. After `cancelled`, no
-    /// node that can be reached keeps a key.
+    /// Cancels an acquisition. The acquisition then ends within two node_timeouts. The attempt that is under
+    /// way can still succeed, or fail for another reason. Otherwise the result is `cancelled`, and no node
+    /// that can be reached keeps a key.
     ///
     /// Does nothing if no acquisition is under way. An extension or a release goes on, because it ends soon.
     void cancel() noexcept;

@@ -55,9 +55,8 @@ public:
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(), which may leave some releases to the RedisNodes. If the RedisNodes does not exist
-    /// any more (see the table), this destructor sends them, and blocks for at most one
-    /// NodesOptions::node_timeout. Must not be called by a completion.
+    /// Calls shut_down(). Blocks for at most a millisecond, or for at most one NodesOptions::node_timeout if
+    /// the RedisNodes was destroyed before. Must not be called by a completion.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
@@ -74,10 +73,11 @@ public:
     ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases. Therefore the connections stay open for a while. The rest of
-    /// the releases is sent by the next operation of another lock with the same RedisNodes, in a thread or in
-    /// another loop, or by the destructor of the RedisNodes, which blocks for at most one
-    /// NodesOptions::node_timeout.
+    /// The sockets may not accept all releases. Therefore the connections stay open for a while. Other locks
+    /// with the same RedisNodes, of threads or of other loops, send the rest of the releases with their next
+    /// operation. At the latest, the destructor of the RedisNodes does, and blocks for at most one
+    /// NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object
+    /// does.
     void shut_down() noexcept;
 
     /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,

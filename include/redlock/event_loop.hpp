@@ -64,7 +64,8 @@ public:
     /// loop must not close it, and must not use it any more.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Sets the timer of the library. A second wake_after() replaces the first.
+    /// Sets the timer of the library. A second wake_after() replaces the first. The library passes no delays
+    /// between one second and nanoseconds::max().
     ///
     ///     delay              | meaning
     ///     -------------------+------------------------------------------------------------------------
@@ -82,7 +83,8 @@ public:
 protected:
     // The derived class calls ready() and wake() in the loop, and never inside a function of the library.
     // Both can call completions (async_lock.hpp). If a completion throws, ready() or wake() throws its
-    // exception. The library can still be used, and does the rest of the work at the next call.
+    // exception. The library can still be used. It does the rest of the work when the loop calls ready() or
+    // wake() next.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);
