@@ -131,10 +131,11 @@ public:
 
     /// Sends the releases of broken connections again. If the function throws, this connection is broken.
     void repeat(const detail::RepeatedReleases& releases);
-    /// Records that the pending releases must not be sent again if this connection breaks: all of them, or
-    /// those of one requester.
-    void forget_releases(const detail::Requester* requester = nullptr) noexcept {
-        pending_.forget_releases(requester);
+    /// Records that the pending releases must not be sent again if this connection breaks.
+    void forget_releases() noexcept { pending_.forget_releases(); }
+    /// Does the same for the releases of one requester, and returns them.
+    detail::PendingReplies take_releases(const detail::Requester& requester) {
+        return pending_.take_releases(requester);
     }
     /// Returns the commands without a reply of a broken connection, and forgets them.
     detail::PendingReplies take_pending() noexcept { return std::exchange(pending_, {}); }

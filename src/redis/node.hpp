@@ -45,6 +45,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -197,6 +198,11 @@ public:
     /// Closes the connections with pending replies, and keeps their releases. Requires that no round is under
     /// way.
     void close_connections(Clock::time_point now) noexcept;
+
+    /// Keeps the releases of a broken connection, and sends them again later.
+    void repeat_later(detail::PendingReplies releases) noexcept {
+        config_.kept_releases->keep(std::move(releases), true);
+    }
 
     /// Records that the node has answered a handshake.
     void connected();

@@ -318,10 +318,16 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     nodes_[node]->failed({cause, detail}, now_);
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
     const bool again = round_.on_failed(node, cause, detail, disconnected, now_);
-    if (again) connections_[node]->forget_releases(this);  // the round itself sends the release again
+    if (!again) return check_in(node);
+    // The round itself sends the release again. If there is no memory for that, the node sends it later.
+    auto releases = connections_[node]->take_releases(*this);
     check_in(node);
-    if (!again) return;
-    if (check_out(node)) return begin(node);
+    try {
+        if (check_out(node)) return begin(node);
+    } catch (const std::bad_alloc&) {
+        nodes_[node]->repeat_later(std::move(releases));
+        throw;
+    }
     // check_in() may have destroyed the connection that `detail` belongs to.
     const auto failure = nodes_[node]->last_failure();
     round_.end(node, failure.cause, failure.detail, now_);  // does nothing if check_out() has ended the part

@@ -758,6 +758,34 @@ TEST_P(OutOfMemoryInARound, AReleaseWithoutAQueueIsSentAgain) {
     EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
 }
 
+// The connection breaks in the round of the release, which sends the release again itself.
+TEST_P(OutOfMemoryInARound, AReleaseWhoseConnectionBreaksIsSentAgain) {
+    long count = 0;
+    int broken = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world{
+            3, {.node_timeout = 50ms, .round = Round::all_at_once}, std::get<std::size_t>(GetParam())};
+        auto& nodes = world.client();
+        Lock lock{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, world.network.clock(), world.entropy};
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        world.network.pass(2ms);
+        bool breaks = false;
+        world.network.server(1).refuses_command = [&](const auto& words) {
+            return words[0] == "EVAL" && !std::exchange(breaks, true) ? "garbage\r\n" : "";
+        };
+        went_on = fails_after(count, [&] { (void)lock.release(); });
+        if (!breaks) continue;
+        ++broken;
+        for (int i = 0; i < 2; ++i) {
+            world.network.pass(2s);
+            (void)query(nodes, "another");
+        }
+        world.network.pass(50ms);
+        EXPECT_EQ(world.holder(1), "(nil)") << count;
+    }
+    EXPECT_GT(broken, 1) << "the release did not need memory again: this shows nothing";
+}
+
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
 INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
                          testing::Values(std::tuple{false, Round::all_at_once, many_processors},

@@ -117,9 +117,10 @@ TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
     EXPECT_EQ(pending.releases_to_repeat(), 1u);
     receive(pending);
     EXPECT_EQ(pending.releases_to_repeat(), 0u) << "it is answered";
-    pending.forget_releases(&earlier);
+    const auto taken = pending.take_releases(earlier);
     pending.stop_awaiting(earlier);
     EXPECT_EQ(pending.releases_to_repeat(), 0u) << "it must not be repeated";
+    EXPECT_EQ(taken.releases_to_repeat(), 1u);
 }
 
 TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {

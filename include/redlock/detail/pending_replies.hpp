@@ -224,6 +224,14 @@ public:
         for (auto i = answered_; i < size_; ++i)
             if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
     }
+    /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
+    PendingReplies take_releases(const Requester& requester) {
+        PendingReplies taken;
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).releases && at(i).requester == &requester) taken.sent_again(at(i));
+        forget_releases(&requester);
+        return taken;
+    }
 
     /// Sets the count of all pending commands to zero, because the server executes nothing at present.
     void count_repeats_anew() noexcept {
