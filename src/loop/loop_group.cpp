@@ -28,21 +28,19 @@ void FormerGroups::drop_done_locked() noexcept {
     std::erase_if(groups_, [](const auto& group) { return group->is_unused_ && group->close_if_done(); });
 }
 
-void FormerGroups::close() noexcept {
+void FormerGroups::close(ThreadGroup& threads) noexcept {
     std::vector<std::shared_ptr<LoopGroup>> groups;
     {
         const std::lock_guard guard{mutex_};
         closed_ = true;
         groups.swap(groups_);
     }
-    if (groups.empty()) return;
+    std::vector<NodeGroup*> nodes;
     try {
-        std::vector<NodeGroup*> nodes;
-        nodes.reserve(groups.size());
         for (const auto& group : groups) nodes.push_back(&group->nodes());
-        NodeGroup::close(nodes);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the destructors send the rest
     }
+    threads.close(nodes);
 }
 
 // ---- LoopGroup

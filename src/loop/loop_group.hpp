@@ -8,6 +8,7 @@
 #include "loop/rounds.hpp"
 #include "loop/scheduler.hpp"
 #include "redis/node_group.hpp"
+#include "redis/thread_group.hpp"
 
 #include <cstddef>
 #include <map>
@@ -28,8 +29,9 @@ public:
     void add(std::shared_ptr<LoopGroup> group);
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;
-    /// Sends the unsent releases of all groups. Blocks for one node_timeout at most.
-    void close() noexcept;
+    /// Sends the unsent releases of all groups, and those of the threads. Blocks for one node_timeout at
+    /// most.
+    void close(ThreadGroup& threads) noexcept;
     bool closed() const noexcept {
         const std::lock_guard guard{mutex_};
         return closed_;

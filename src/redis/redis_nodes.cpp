@@ -103,7 +103,7 @@ public:
         : configs_(for_one_process(std::move(configs))),
           options_(options),
           group_(configs_, options_, network_, processors()) {}
-    ~Impl() { former_->close(); }
+    ~Impl() { former_->close(group_); }
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
 

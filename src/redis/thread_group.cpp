@@ -3,6 +3,8 @@
 #include <redlock/detail/sharing_choice.hpp>
 
 #include <array>
+#include <new>
+#include <utility>
 
 namespace redlock {
 
@@ -13,9 +15,17 @@ ThreadGroup::ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOpti
       own_(configs, options, network),
       shared_(configs, options, network) {}
 
-ThreadGroup::~ThreadGroup() {
+void ThreadGroup::close(std::span<NodeGroup* const> others) noexcept {
+    if (std::exchange(closed_, true)) return;
     shared_.end_background_task();
-    NodeGroup::close(std::array{&own_, &shared_.group()});
+    const std::array mine{&own_, &shared_.group()};
+    try {
+        std::vector<NodeGroup*> all{mine.begin(), mine.end()};
+        all.insert(all.end(), others.begin(), others.end());
+        NodeGroup::close(all);
+    } catch (const std::bad_alloc&) {  // the destructors of the others send the rest
+        NodeGroup::close(mine);
+    }
 }
 
 /// Counts a round while it is under way.

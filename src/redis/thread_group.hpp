@@ -23,10 +23,13 @@ public:
     /// share connections.
     ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
                 std::size_t processors);
-    /// Sends the unsent releases. Blocks for one node_timeout at most.
-    ~ThreadGroup();
+    ~ThreadGroup() { close({}); }
     ThreadGroup(const ThreadGroup&) = delete;
     ThreadGroup& operator=(const ThreadGroup&) = delete;
+
+    /// Sends the unsent releases of this object and of `others`, as NodeGroup::close() does. Blocks for one
+    /// node_timeout at most. A second call, or the destructor, does nothing.
+    void close(std::span<NodeGroup* const> others) noexcept;
 
     /// See Nodes::ask().
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
@@ -38,6 +41,7 @@ private:
 
     bool shares(const Command& command, std::size_t rounds);
 
+    bool closed_ = false;
     const bool may_share_;
     const std::size_t processors_;
     NodeGroup own_;

@@ -89,7 +89,7 @@ public:
           options_(options),
           configs_(for_one_process(network.configs(options.quarantine))),
           group_(configs_, options, network, 1) {}
-    ~MemoryLoopNodes() override { former_->close(); }
+    ~MemoryLoopNodes() override { former_->close(group_); }
     MemoryLoopNodes(const MemoryLoopNodes&) = delete;
     MemoryLoopNodes& operator=(const MemoryLoopNodes&) = delete;
 

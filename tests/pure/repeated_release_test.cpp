@@ -441,12 +441,27 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     run_for(1ms);
     of_loop.reset();
     network.pass(60ms);
-    AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();  // closes the connections of the former loop
+    // Closes the connections of the former loop.
+    AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
     server.unreachable = false;
     ASSERT_NE(holder(1), "(nil)");
     (void)query(*nodes, "another");
     network.pass(50ms);
     EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseInALoop, DelaysTheDestructorOfTheNodesByOneNodeTimeoutAtMost) {
+    acquire();
+    Lock of_thread{*nodes, "of a thread", {.ttl = 10min}, network.clock(), entropy};
+    ASSERT_TRUE(of_thread.acquire());
+    network.pass(2ms);
+    network.server(1).paused = true;
+    lock.reset();
+    of_thread.unlock();
+    of_loop->shut_down();
+    const auto before = now();
+    nodes.reset();
+    EXPECT_LE(now() - before, 50ms);
 }
 
 TEST_F(RepeatedReleaseInALoop, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
