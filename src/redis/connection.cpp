@@ -369,6 +369,7 @@ void Connection::take_reply() {
         pending_.count_repeats_anew();
         return fail(detail::cause_of(incoming_), quoted(incoming_.text));
     }
+    if (handshake && detail::executes_nothing(incoming_)) pending_.count_repeats_anew();
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
 }

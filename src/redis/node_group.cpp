@@ -43,11 +43,14 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     for (auto* const group : groups) {
         group->closed_ = true;
         group->sender_.reset();
-        for (const auto& node : group->nodes_) node->begin_to_close();
     }
     const auto& first = *groups.front();
     try {
-        (void)send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout, true);
+        const auto deadline = first.network_.clock().now() + first.options_.node_timeout;
+        (void)send_the_rest(groups, deadline, true);  // may find that a server was busy when it got a release
+        for (const auto* const group : groups)
+            for (const auto& node : group->nodes_) node->begin_to_close();
+        (void)send_the_rest(groups, deadline, true);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }

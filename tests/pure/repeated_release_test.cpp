@@ -347,6 +347,22 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
     new (&group) NodeGroup{network.configs(), {}, network};
 }
 
+// The destructor is the first to read the answer.
+TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWasBusy) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    make_busy(network.server(1));
+    release_without_waiting();
+    network.pass(1s);
+    ASSERT_EQ(value(1, "r"), "A");
+    network.server(1).refuses_command = {};
+    group.~NodeGroup();
+    EXPECT_EQ(value(1, "r"), "");
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
 TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
     connect();
     acquire_and_silence();
@@ -447,6 +463,30 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     ASSERT_NE(holder(1), "(nil)");
     (void)query(*nodes, "another");
     network.pass(50ms);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+// Each new loop tries to send the release.
+TEST_F(RepeatedReleaseInALoop, IsNotGivenUpByManyLoopsWhileTheServerAnswersEachHandshakeWithBusy) {
+    acquire();
+    network.server(1).refuses_command = [](const auto&) {
+        return "-BUSY Redis is busy running a script.\r\n";
+    };
+    lock.reset();
+    run_for(1s);
+    for (int i = 0; i < 12; ++i) {
+        MemoryLoop another{network};
+        AsyncNodes of_another{*nodes, another, network.clock(), entropy};
+        AsyncLock other{of_another, "another"};
+        bool called = false;
+        other.acquire([&](const Result&) { called = true; });
+        while (!called && another.run_once(now() + 1min)) {
+        }
+        network.pass(5ms);
+    }
+    ASSERT_NE(holder(1), "(nil)");
+    network.server(1).refuses_command = {};
+    nodes.reset();
     EXPECT_EQ(holder(1), "(nil)");
 }
 
