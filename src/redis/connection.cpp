@@ -194,7 +194,8 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
-        const auto& sent = pending_.sent_again(release);
+        auto& sent = pending_.sent_again(release);
+        if (broken()) sent.repeats = release.repeats;  // nothing will be written
         if (established()) ++collected_;
         detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
                        detail::ScriptForm::whole);
@@ -387,6 +388,7 @@ void Connection::learn_from(const PendingReply& command, bool form_refused) noex
 }
 
 void Connection::fail(std::error_code cause, std::string detail) {
+    if (!broken() && !established()) pending_.count_repeats_back();
     state_ = State::broken;
     cause_ = cause;
     detail_ = std::move(detail);
