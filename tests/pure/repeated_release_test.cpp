@@ -477,11 +477,12 @@ struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
             other.acquire([&](const Result&) { called = true; });
             while (!called && another.run_once(now() + 1min)) {
             }
-            network.pass(5ms);
+            of_another.shut_down();
+            network.pass(60ms);
         }
         ASSERT_NE(holder(1), "(nil)");
         network.server(1).refuses_command = {};
-        network.server(1).refuses = false;
+        network.server(1).refuses = network.server(1).unreachable = false;
         nodes.reset();
         EXPECT_EQ(holder(1), "(nil)");
     }
@@ -499,12 +500,21 @@ TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerAnswersEachHandshakeWi
 
 TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerRefusesConnections) {
     acquire();
-    network.server(1).paused = true;
-    lock.reset();
-    run_for(10ms);
     network.server(1).refuses = true;
-    break_connections(network, 1);
+    network.server(1).close_connections(now());
+    lock.reset();
     run_for(1s);
+    expect_to_be_sent_after_many_loops();
+}
+
+TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerCannotBeReached) {
+    acquire();
+    network.server(1).unreachable = true;
+    network.server(1).close_connections(now());
+    lock.reset();
+    run_for(1s);
+    of_loop.reset();
+    network.pass(60ms);
     expect_to_be_sent_after_many_loops();
 }
 
