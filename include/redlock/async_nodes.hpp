@@ -75,7 +75,7 @@ public:
     ///
     /// The sockets may not accept all releases. Therefore the connections stay open for a while. Other locks
     /// with the same RedisNodes, of threads or of other loops, send the rest of the releases with their next
-    /// operation. At the latest, the destructor of the RedisNodes does, and blocks for at most one
+    /// operations. At the latest, the destructor of the RedisNodes does, and blocks for at most one
     /// NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object
     /// does.
     void shut_down() noexcept;

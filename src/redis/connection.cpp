@@ -194,8 +194,7 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
-        auto& sent = pending_.sent_again(release);
-        if (broken()) sent.repeats = release.repeats;  // nothing will be written
+        const auto& sent = pending_.sent_again(release);
         if (established()) ++collected_;
         detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
                        detail::ScriptForm::whole);
@@ -370,7 +369,6 @@ void Connection::take_reply() {
         pending_.count_repeats_anew();
         return fail(detail::cause_of(incoming_), quoted(incoming_.text));
     }
-    if (handshake && detail::executes_nothing(incoming_)) pending_.count_repeats_anew();
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
 }
@@ -388,7 +386,6 @@ void Connection::learn_from(const PendingReply& command, bool form_refused) noex
 }
 
 void Connection::fail(std::error_code cause, std::string detail) {
-    if (!broken() && !established()) pending_.count_repeats_back();
     state_ = State::broken;
     cause_ = cause;
     detail_ = std::move(detail);

@@ -7,6 +7,7 @@
 #include <redlock/detail/repeated_releases.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -17,16 +18,22 @@ class KeptReleases {
 public:
     /// See RepeatedReleases::keep().
     void keep(detail::PendingReplies pending, bool was_ready) noexcept {
+        if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};
         releases_.keep(std::move(pending), was_ready);
-        any_ = !releases_.none();
+        any_ = true;
+        ++changes_;
     }
 
+    /// Returns a number that is larger after each call of keep() that has kept something. If it has not changed
+    /// since the server has answered, the server should answer the kept releases, too.
+    std::uint64_t changes() const noexcept { return changes_; }
+
     /// Moves all releases to `to`, which has none, if RepeatedReleases::may_connect().
-    void move_to(detail::RepeatedReleases& to, bool trusted) noexcept {
+    void move_to(detail::RepeatedReleases& to, bool answers) noexcept {
         if (!any_) return;  // costs no lock in each round
         const std::lock_guard guard{mutex_};
-        if (!releases_.may_connect(trusted)) return;
+        if (!releases_.may_connect(answers)) return;
         std::swap(releases_, to);
         any_ = false;
     }
@@ -40,7 +47,9 @@ public:
 private:
     std::mutex mutex_{};
     detail::RepeatedReleases releases_{};  // guarded by mutex_
-    std::atomic<bool> any_{false};         // written under mutex_
+    // Written under mutex_.
+    std::atomic<bool> any_{false};
+    std::atomic<std::uint64_t> changes_{0};
 };
 
 }  // namespace redlock

@@ -96,6 +96,7 @@ void Node::advance_probe_locked(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
         health_.connected();
+        answered_locked();
         keep_locked(std::move(probe_), now);
     } else if (probe_->broken()) {
         fail_locked({probe_->cause(), probe_->detail()}, now);
@@ -120,16 +121,19 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 /// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
 /// `cause` and `why`, or the failure of a broken connection.
 ///
-/// If there are such releases, and the node is trusted, this function also records in two cases that the node
-/// has failed, because no round will report the failure:
+/// This function also records that the node has failed, because there may be no round that reports it, if the
+/// connection broke before it was ready, or because the server executes nothing at present (BUSY or LOADING),
+/// and:
 ///
-/// - The connection broke before it was ready.
-/// - The connection was broken because the server executes nothing at present (BUSY or LOADING).
+/// - if the node is trusted, and there are such releases, or
+/// - if a probe is under way.
 void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
                        const char* why) noexcept {
     const bool was_broken = connection->broken();
     const bool was_ready = connection->was_ready() && !connection->is_refused();
-    const bool has_failed = was_broken && !was_ready && connection->pending().releases_to_repeat() > 0;
+    const bool has_failed = was_broken && !was_ready &&
+                            (health_.state() == detail::NodeHealth::State::half_open ||
+                             (health_.trusted() && connection->pending().releases_to_repeat() > 0));
     // If the connection never got ready, its address may be dead, so the next one begins with another.
     if (!connection->was_ready()) {
         first_address_ = connection->next_address();
@@ -139,7 +143,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     if (!was_broken) connection->fail({}, {});  // disconnects
     // If the connection was ready, a new one may be made for its releases although the node is not trusted.
     config_.kept_releases->keep(connection->take_pending(), was_ready);
-    if (!has_failed || !health_.trusted()) return;
+    if (!has_failed) return;
     try {
         fail_locked({connection->cause(), connection->detail()}, now);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
@@ -241,12 +245,14 @@ std::optional<NodeFailure> Node::queue_refusal(Clock::time_point now) {
 void Node::connected() {
     const std::lock_guard guard{mutex_};
     health_.connected();
+    answered_locked();
 }
 
 /// Trusts the node again, because it has answered a command in time. Its next pause is a short one.
 void Node::succeeded() {
     const std::lock_guard guard{mutex_};
     health_.succeeded();
+    answered_locked();
 }
 
 void Node::failed(NodeFailure failure, Clock::time_point now) {

@@ -263,6 +263,11 @@ private:
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
+    void answered_locked() noexcept { answered_ = config_.kept_releases->changes(); }
+    /// Returns true if the node is trusted, and has answered since the last release was kept.
+    bool answers_locked() const noexcept {
+        return health_.trusted() && answered_ == config_.kept_releases->changes();
+    }
 
     Shared& shared_of(const Connection& connection) const;
     Shared* current_shared() const noexcept;
@@ -298,6 +303,7 @@ private:
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
     detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
+    std::uint64_t answered_ = 0;  // KeptReleases::changes() when the node answered last
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue

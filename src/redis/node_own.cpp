@@ -265,7 +265,10 @@ void Node::drain_locked(Clock::time_point now) {
         auto& connection = *it->connection;
         const auto pending = connection.pending().count();
         connection.advance();
-        if (connection.pending().count() < pending) health_.replied_late();
+        if (connection.pending().count() < pending) {
+            health_.replied_late();
+            answered_locked();
+        }
         const bool drained = !connection.broken() && connection.pending().none();
         if (!drained && !connection.broken() && now < it->until) {
             ++it;
@@ -284,7 +287,7 @@ void Node::drain_locked(Clock::time_point now) {
 
 /// Sends the releases of broken connections again. Returns true if there are any.
 bool Node::repeat_releases_locked(Clock::time_point now) {
-    if (releases_.none()) config_.kept_releases->move_to(releases_, health_.trusted());
+    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked());
     if (releases_.none()) return false;
     auto connection = take_idle_locked(now, true);
     if (!connection) connection = connect_locked(now);

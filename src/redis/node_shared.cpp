@@ -196,6 +196,7 @@ void Node::progress(Shared& it, Clock::time_point now) {
         if (it.drains) {
             const std::lock_guard guard{mutex_};
             health_.replied_late();
+            answered_locked();
         }
     }
     deliver_answers(it, now);
@@ -330,14 +331,12 @@ void Node::drop_unused_locked(Clock::time_point now) {
 }
 
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
-/// release follows its SET on the same connection, so the next SET of its resource comes behind it. While the
-/// node is not trusted, the current connection must be ready, because each attempt of a release counts.
-/// Returns true if the connection has broken now.
+/// release follows its SET on the same connection, so the next SET of its resource comes behind it. Returns
+/// true if the connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
-    auto* const current = current_shared();
-    const bool was_ready = current && current->connection->was_ready();
-    if (releases_.none()) config_.kept_releases->move_to(releases_, was_ready || health_.trusted());
+    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked());
     if (releases_.none()) return false;
+    auto* const current = current_shared();
     auto& shared = current ? *current : begin_shared_locked(now);
     shared.connection->repeat(releases_);
     releases_.clear();

@@ -429,7 +429,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
     run_for(1s);
     ASSERT_NE(holder(1), "(nil)");
     network.server(1).refuses_command = {};
-    (void)query(*nodes, "another");
+    for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");  // the first one shows that the node answers
     network.pass(50ms);
     EXPECT_EQ(holder(1), "(nil)");
 }
@@ -461,13 +461,13 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
     server.unreachable = false;
     ASSERT_NE(holder(1), "(nil)");
-    (void)query(*nodes, "another");
+    for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");  // the first one shows that the node answers
     network.pass(50ms);
     EXPECT_EQ(holder(1), "(nil)");
 }
 
 struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
-    /// Each new loop tries to send the release. Expects that the destructor of the nodes sends it.
+    /// Each new loop asks the node, too. Expects that the destructor of the nodes sends it.
     void expect_to_be_sent_after_many_loops() {
         for (int i = 0; i < 12; ++i) {
             MemoryLoop another{network};

@@ -256,6 +256,22 @@ TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
     EXPECT_EQ(other.tally()[1].cause, Errc::backing_off);
 }
 
+// No round uses the connection any more when the server answers.
+TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASecond) {
+    connect();
+    auto& server = network.server(1);
+    server.latency = 3ms;
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    const auto before = server.connections();
+    for (int i = 0; i < 1000; ++i) {
+        acquire("r", "A");
+        run();
+        rounds.clear();
+        run_for(10ms);
+    }
+    EXPECT_LE(server.connections() - before, 30U) << "in ten seconds";
+}
+
 TEST_F(SharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
     auto& server = network.server(1);
     server.paused = true;  // it accepts the connection, and does not answer the handshake

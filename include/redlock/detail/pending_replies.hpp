@@ -65,8 +65,6 @@ protected:
 /// because of the release. Without a limit, the client would connect again and again. The count is set to
 /// zero if the server answers that it executes nothing at present (BUSY or LOADING).
 inline constexpr std::uint8_t max_release_repeats = 8;
-/// The count of a release that must not be sent again.
-inline constexpr std::uint8_t never_again = 255;
 
 /// One entry: a command that was sent, and its reply.
 struct PendingReply {
@@ -224,7 +222,7 @@ public:
     /// Records that the pending releases must not be repeated: all of them, or those of one requester.
     void forget_releases(const Requester* requester = nullptr) noexcept {
         for (auto i = answered_; i < size_; ++i)
-            if (!requester || at(i).requester == requester) at(i).repeats = never_again;
+            if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
     }
     /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
     PendingReplies take_releases(const Requester& requester) {
@@ -235,15 +233,9 @@ public:
         return taken;
     }
 
-    /// Sets the count of all pending releases to zero, because the server executes nothing at present.
+    /// Sets the count of all pending commands to zero, because the server executes nothing at present.
     void count_repeats_anew() noexcept {
-        for (auto i = answered_; i < size_; ++i)
-            if (at(i).repeats != never_again) at(i).repeats = 0;
-    }
-    /// Takes back the last count of all pending releases, because no byte of them was written.
-    void count_repeats_back() noexcept {
-        for (auto i = answered_; i < size_; ++i)
-            if (auto& repeats = at(i).repeats; repeats != 0 && repeats != never_again) --repeats;
+        for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
     }
 
     // ---- What must follow on this connection
