@@ -262,6 +262,7 @@ TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASe
     auto& server = network.server(1);
     server.latency = 3ms;
     server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    server.close_connections(network.clock().now());
     const auto before = server.connections();
     for (int i = 0; i < 1000; ++i) {
         acquire("r", "A");
