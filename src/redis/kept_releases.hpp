@@ -25,8 +25,8 @@ public:
         ++changes_;
     }
 
-    /// Returns a number that is larger after each call of keep() that has kept something. If it has not changed
-    /// since the server has answered, the server should answer the kept releases, too.
+    /// Returns a number that is larger after each call of keep() that has kept something. If it has not
+    /// changed since the server has answered, the server should answer the kept releases, too.
     std::uint64_t changes() const noexcept { return changes_; }
 
     /// Moves all releases to `to`, which has none, if RepeatedReleases::may_connect().

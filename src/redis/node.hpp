@@ -303,7 +303,7 @@ private:
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
     detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
-    std::uint64_t answered_ = 0;  // KeptReleases::changes() when the node answered last
+    std::uint64_t answered_ = 0;           // KeptReleases::changes() when the node answered last
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue

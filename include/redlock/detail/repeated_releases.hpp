@@ -35,9 +35,9 @@ public:
         broken_.push_back({std::move(pending), was_ready});
     }
 
-    /// Returns true if a connection may be made in order to send the releases: if the server `answers` now, or
-    /// if a connection broke on which it had answered. A server that has ended thus gets one attempt, whose
-    /// connection is not answered, and the next one when it answers again.
+    /// Returns true if a connection may be made in order to send the releases: if the server `answers` now,
+    /// or if a connection broke on which it had answered. A server that has ended thus gets one attempt,
+    /// whose connection is not answered, and the next one when it answers again.
     bool may_connect(bool answers) const noexcept {
         return answers || std::ranges::any_of(broken_, &Broken::was_ready);
     }
