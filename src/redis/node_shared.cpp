@@ -186,6 +186,7 @@ void Node::progress(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
     const bool was_ready = connection.was_ready();
     const auto pending = connection.pending().count();
+    const auto answered = connection.pending().answered();
     try {
         if (!fail_if_outdated(it, now)) connection.advance();
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the connection is broken now
@@ -193,7 +194,9 @@ void Node::progress(Shared& it, Clock::time_point now) {
     if (!was_ready && connection.was_ready()) connected();
     if (connection.pending().count() < pending) {
         it.has_replied = true;
-        if (it.drains) {
+        // The other replies have become answers, which tell their rounds that the node is alive.
+        const bool late = pending - connection.pending().count() > connection.pending().answered() - answered;
+        if (late && was_ready) {
             const std::lock_guard guard{mutex_};
             health_.replied_late();
             answered_locked();

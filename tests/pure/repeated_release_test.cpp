@@ -363,6 +363,25 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWas
     new (&group) NodeGroup{network.configs(), {}, network};
 }
 
+// Another server does not answer at all.
+TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSilent) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    make_busy(network.server(1));
+    network.server(2).paused = true;
+    release_without_waiting();
+    network.pass(1s);
+    ASSERT_EQ(value(1, "r"), "A");
+    auto& server = network.server(1);
+    server.refuses_command = {};
+    network.clock().after(45ms, [&] { server.unreachable = true; });  // a later connection is too late
+    group.~NodeGroup();
+    EXPECT_EQ(value(1, "r"), "");
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
 TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
     connect();
     acquire_and_silence();
