@@ -46,12 +46,12 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     }
     const auto& first = *groups.front();
     try {
-        const auto deadline = first.network_.clock().now() + first.options_.node_timeout;
+        const auto start = first.network_.clock().now();
         // The first time may find that a server was busy when it got a release.
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 1; i <= 2; ++i) {
             for (const auto* const group : groups)
                 for (const auto& node : group->nodes_) node->begin_to_close();
-            (void)send_the_rest(groups, deadline, true);
+            (void)send_the_rest(groups, start + i * first.options_.node_timeout / 2, true);
         }
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }

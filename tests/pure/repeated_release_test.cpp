@@ -218,6 +218,32 @@ TEST_F(RepeatedRelease, TakesNoAnswersAwayThatCameBeforeTheServerWasBusy) {
     EXPECT_EQ(second.tally()[1].cause, Errc::server_busy);
 }
 
+// The current connection is not the one that has broken. Its rounds are over before the server answers.
+TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    release("another", "A");
+    run();
+    auto& server = network.server(1);
+    server.paused = false;  // for a new connection
+    network.pass(2s);
+    ask_twice();
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    network.resume(1);
+    run_for(5ms);
+    server.refuses_command = {};
+    ASSERT_EQ(value(1, "r"), "A");
+    server.latency = 10ms;
+    for (int i = 0; i < 3; ++i) {
+        network.pass(2s);
+        acquire("more", "owner " + std::to_string(i));
+        run();
+        run_for(20ms);
+    }
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The connections that rounds make meanwhile break before the release is written.
 TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerLoadsItsData) {
     connect();
