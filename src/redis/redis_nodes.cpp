@@ -110,7 +110,11 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
-    ThreadGroup& group() noexcept { return group_; }
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+        former_->drop_done();
+        group_.ask(requests, limits, tallies);
+    }
+    std::unique_ptr<Waiter> waiter() { return group_.waiter(); }
     std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
                                               const std::shared_ptr<loop::Scheduler>& scheduler) {
         return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
@@ -151,11 +155,11 @@ Clock* RedisNodes::required_clock() const noexcept {
 }
 
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    own().group().ask(requests, limits, tallies);
+    own().ask(requests, limits, tallies);
 }
 
 std::unique_ptr<Waiter> RedisNodes::waiter() {
-    return own().group().waiter();
+    return own().waiter();
 }
 
 std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
