@@ -26,7 +26,6 @@ void FormerGroups::unused(LoopGroup& group) noexcept {
 
 void FormerGroups::drop_done_locked() noexcept {
     std::erase_if(groups_, [](const auto& group) { return group->is_unused_ && group->close_if_done(); });
-    any_unused_ = std::ranges::any_of(groups_, [](const auto& group) { return group->is_unused_; });
 }
 
 void FormerGroups::close(ThreadGroup& threads) noexcept {
@@ -80,7 +79,6 @@ private:
 
 std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Request> requests,
                                                const RoundLimits& limits, std::span<Tally> tallies) {
-    former_->drop_done();
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (rounds_ == 0) read_all();
     return std::make_unique<Round>(*this, task, requests, limits, tallies);

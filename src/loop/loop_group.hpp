@@ -10,7 +10,6 @@
 #include "redis/node_group.hpp"
 #include "redis/thread_group.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -28,13 +27,6 @@ public:
     /// Keeps the group until close(), but drops it when it is unused, and either has nothing left to send or
     /// was detached more than a node_timeout ago. Does nothing after close().
     void add(std::shared_ptr<LoopGroup> group);
-    /// Lets the groups that are unused send, and drops those that are done. Each round calls it first. Waits
-    /// for no other thread, and costs little if there is no such group.
-    void drop_done() noexcept {
-        if (!any_unused_) return;
-        const std::unique_lock lock{mutex_, std::try_to_lock};
-        if (lock) drop_done_locked();
-    }
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;
     /// Sends the unsent releases of all groups, and those of the threads. Blocks for one node_timeout at
@@ -52,7 +44,6 @@ private:
     // Guarded by mutex_.
     std::vector<std::shared_ptr<LoopGroup>> groups_{};
     bool closed_ = false;
-    std::atomic<bool> any_unused_{false};  // written under mutex_
 };
 
 /// The base of a group, which is initialised before its task, because the task uses the scheduler.

@@ -110,11 +110,7 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
-    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-        former_->drop_done();
-        group_.ask(requests, limits, tallies);
-    }
-    std::unique_ptr<Waiter> waiter() { return group_.waiter(); }
+    ThreadGroup& group() noexcept { return group_; }
     std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
                                               const std::shared_ptr<loop::Scheduler>& scheduler) {
         return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
@@ -155,11 +151,11 @@ Clock* RedisNodes::required_clock() const noexcept {
 }
 
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    own().ask(requests, limits, tallies);
+    own().group().ask(requests, limits, tallies);
 }
 
 std::unique_ptr<Waiter> RedisNodes::waiter() {
-    return own().waiter();
+    return own().group().waiter();
 }
 
 std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,

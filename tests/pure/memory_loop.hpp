@@ -96,7 +96,6 @@ public:
     using Nodes::ask;
     void ask(std::span<const Request> requests, const RoundLimits& limits,
              std::span<Tally> tallies) override {
-        former_->drop_done();
         group_.ask(requests, limits, tallies);
     }
     Clock* required_clock() const noexcept override { return &network_.clock(); }

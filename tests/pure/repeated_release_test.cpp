@@ -491,24 +491,6 @@ TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasB
     EXPECT_EQ(holder(1), "(nil)");
 }
 
-// The other nodes answer earlier, and a majority decides an extension.
-TEST_F(RepeatedReleaseInALoop, OfAThreadIsSentByALoopThatOnlyExtendsALock) {
-    acquire();
-    Lock of_thread{*nodes, "of a thread", {.ttl = 10min}, network.clock(), entropy};
-    ASSERT_TRUE(of_thread.acquire());
-    network.pass(2ms);
-    auto& server = network.server(1);
-    make_busy(server);
-    ASSERT_TRUE(of_thread.release());
-    server.refuses_command = {};
-    server.latency = 10ms;
-    for (int i = 0; i < 5; ++i) {
-        lock->extend([](const Result&) {});
-        run_for(2s);
-    }
-    EXPECT_EQ(ask(1, {"GET", "of a thread"}), "(nil)");
-}
-
 // The connection is still being made when the loop ends.
 TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClosed) {
     acquire();
@@ -526,25 +508,6 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     ASSERT_NE(holder(1), "(nil)");
     for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");  // the first one shows that the node answers
     network.pass(50ms);
-    EXPECT_EQ(holder(1), "(nil)");
-}
-
-TEST_F(RepeatedReleaseInALoop, OfAFormerLoopIsSentByARoundOfAThread) {
-    acquire();
-    auto& server = network.server(1);
-    server.close_connections(now());
-    run_for(5ms);
-    server.unreachable = true;
-    lock.reset();
-    run_for(1ms);
-    of_loop.reset();
-    network.pass(60ms);
-    server.unreachable = false;
-    ASSERT_NE(holder(1), "(nil)");
-    for (int i = 0; i < 3; ++i) {
-        (void)query(*nodes, "another");
-        network.pass(2s);
-    }
     EXPECT_EQ(holder(1), "(nil)");
 }
 
