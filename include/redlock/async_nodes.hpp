@@ -73,11 +73,10 @@ public:
     ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the
     ///   destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases. Therefore the connections stay open for a while. Other locks
-    /// with the same RedisNodes, of threads or of other loops, send the rest of the releases with their next
-    /// operations. At the latest, the destructor of the RedisNodes does, and blocks for at most one
-    /// NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object
-    /// does.
+    /// The sockets may not accept all releases. Therefore the connections stay open for a while. At the
+    /// latest, the destructor of the RedisNodes sends the rest of the releases, and blocks for at most one
+    /// NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object does
+    /// the same.
     void shut_down() noexcept;
 
     /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,
