@@ -241,6 +241,19 @@ TEST_F(NodeTest, AnUndeliveredCommandIsDroppedWithItsConnection) {
     EXPECT_EQ(holder(0), "");
 }
 
+// The node is silent, and the releases would become more and more.
+TEST_F(NodeTest, AReleaseThatWasPendingForTooLongIsNotSentAgain) {
+    (void)extend("nobody");
+    server().forget_log();
+    server().cut_off = true;
+    (void)ask({request(Verb::compare_and_delete, "A")}, {.awaits_answers = false});
+    network.pass(2min);
+    (void)acquire("B");
+    EXPECT_THAT(log.lines, Contains(HasSubstr("replies were pending for too long")));
+    server().reach_again(network.clock().now());
+    EXPECT_THAT(server().log(), ElementsAre("2 PING"));
+}
+
 // ---- Idle connections
 
 TEST_F(NodeTest, AnIdleConnectionThatWasClosedIsReplaced) {
@@ -450,6 +463,18 @@ TEST_F(NodeTest, AReleaseIsSentInFullEvenIfItsRoundIsOver) {
     }
     EXPECT_NE(holder(0), "A");
     EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "for the releases of nobody and of A";
+}
+
+// B5. The report comes while a later round waits for its own reply. No further round may follow.
+TEST_F(NodeTest, AReleaseIsSentInFullAsSoonAsALaterRoundReadsThatItsScriptIsForgotten) {
+    (void)release("nobody");
+    (void)acquire("A");
+    server().redis->restart("run-0", server().redis->keys());
+    server().paused = true;
+    (void)ask({request(Verb::compare_and_delete, "A")}, {.deadline = network.clock().now() + 10ms});
+    network.clock().after(5ms, [&] { server().resume(network.clock().now()); });
+    EXPECT_EQ(acquire("B")[0].vote, Vote::refused);
+    EXPECT_EQ(holder(0), "");
 }
 
 // D1. The release is repeated only when nothing is pending, so that no reply is taken for that of another

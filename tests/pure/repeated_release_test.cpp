@@ -511,6 +511,24 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+// The server may still read the release there.
+TEST_F(RepeatedReleaseInALoop, LeavesAConnectionOfAFormerLoopOpenForOneNodeTimeout) {
+    acquire();
+    const auto& server = network.server(1);
+    network.server(1).paused = true;
+    lock.reset();
+    run_for(1ms);
+    of_loop.reset();
+    const auto close_former_loops = [this] {
+        AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
+    };
+    close_former_loops();
+    EXPECT_EQ(server.open_connections(), 1U);
+    network.pass(60ms);
+    close_former_loops();
+    EXPECT_EQ(server.open_connections(), 0U);
+}
+
 struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
     /// Each new loop asks the node, too. Expects that the destructor of the nodes sends it.
     void expect_to_be_sent_after_many_loops() {

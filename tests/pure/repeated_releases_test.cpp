@@ -75,6 +75,26 @@ TEST(RepeatedReleases, TheOldestAreDroppedIfThereAreTooMany) {
     EXPECT_EQ(sent.back(), std::to_string(5000 + 2 * max_broken_connections - 1));
 }
 
+// The limit of connections is reached, and the last one has as many releases as are sent together.
+TEST(RepeatedReleases, TheOldestConnectionIsForgottenIfThereIsNoRoomForAnother) {
+    RepeatedReleases all;
+    for (std::size_t i = 1; i < max_broken_connections; ++i) all.keep(releases(i), true);
+    all.keep(releases(1000, max_repeated_releases), true);
+    all.keep(releases(5000), true);
+    const auto sent = owners(all);
+    EXPECT_EQ(sent.size(), max_repeated_releases);
+    EXPECT_EQ(sent.front(), "1001");
+    EXPECT_EQ(sent.back(), "5000");
+}
+
+TEST(RepeatedReleases, OneOfManyConnectionsThatHadBeenAnsweredPermitsAnAttempt) {
+    RepeatedReleases all;
+    for (std::size_t i = 0; i < max_broken_connections; ++i) all.keep(releases(i), false);
+    EXPECT_FALSE(all.may_connect(false));
+    all.keep(releases(5000), true);
+    EXPECT_TRUE(all.may_connect(false));
+}
+
 TEST(RepeatedReleases, ARepetitionIsNotRepeatedForEver) {
     auto pending = releases(1);
     int repeats = 0;

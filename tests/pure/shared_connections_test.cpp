@@ -13,7 +13,10 @@
 namespace redlock::test {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
 using SharedConnections = SharedWorld;
 
@@ -241,6 +244,25 @@ TEST_F(SharedConnections, ANodeHasABoundedNumberOfDrainingConnections) {
     }
     EXPECT_GE(network.server(1).connections(), 80u);
     EXPECT_LE(network.server(1).open_connections(), 66u);
+}
+
+// The node is silent, and the releases would become more and more.
+TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgain) {
+    connect();
+    auto& server = network.server(1);
+    for (int i = 0; i < 80; ++i) {
+        server.paused = true;
+        begin(Verb::compare_and_delete, "r", "A", {}, 1h);
+        run();
+        server.paused = false;  // for new connections
+        network.pass(2s);
+        acquire("probe " + std::to_string(i), "B");
+        run();
+        run_for(5ms);
+    }
+    EXPECT_GE(server.connections(), 80U);
+    EXPECT_LE(server.open_connections(), 66U);
+    EXPECT_THAT(server.log(), Each(Not(HasSubstr("EVAL"))));
 }
 
 TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {

@@ -314,6 +314,15 @@ TEST_F(EndOfWaiting, IsNotForgottenIfANodeDoesNotAnswer) {
     EXPECT_TRUE(alice.contended().contains("r"));
 }
 
+TEST_F(EndOfWaiting, IsForgottenAlthoughANodeWasNotAsked) {
+    network.server(2).refuses = true;
+    auto mine = lock(alice);
+    ASSERT_TRUE(mine.acquire());
+    alice.contended().set("r", true);
+    ASSERT_TRUE(mine.release());
+    EXPECT_FALSE(alice.contended().contains("r"));
+}
+
 TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueIfNobodyElseWaits) {
     alice.contended().set("r", true);
     auto mine = lock(alice);
