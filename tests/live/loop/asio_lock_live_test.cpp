@@ -205,6 +205,31 @@ TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
     }
 }
 
+// The handler of the first operation waits in its executor.
+TEST_F(Asio, ALateCancellationDoesNotReachTheNextOperation) {
+    redlock::Lock other{nodes, "orders:42"};
+    ASSERT_TRUE(other.acquire());
+    net::io_context of_handler;
+    Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
+    net::cancellation_signal signal;
+    std::optional<Result> first;
+    std::optional<Result> second;
+    lock.async_try_acquire(net::bind_cancellation_slot(
+        signal.slot(), net::bind_executor(of_handler, [&](Result it) { first = std::move(it); })));
+    context.run();
+    context.restart();
+    lock.async_acquire_for(5s, [&](Result it) { second = std::move(it); });
+    signal.emit(net::cancellation_type::terminal);
+    ASSERT_TRUE(other.release());
+    context.run();
+    ASSERT_TRUE(second);
+    EXPECT_TRUE(*second) << second->message();
+    EXPECT_FALSE(first);
+    of_handler.run();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->error(), Errc::held_by_other);
+}
+
 // Otherwise a later emit() would call a function of the library.
 TEST_F(Asio, TheCancellationSlotIsEmptyWhenTheHandlerIsCalled) {
     Lock lock{context, nodes, "orders:42"};
