@@ -763,13 +763,13 @@ TEST_P(OutOfMemoryInARound, AReleaseWhoseConnectionBreaksIsSentAgain) {
     long count = 0;
     int broken = 0;
     for (bool went_on = true; went_on; ++count) {
+        bool breaks = false;
         WaitingWorld world{
             3, {.node_timeout = 50ms, .round = Round::all_at_once}, std::get<std::size_t>(GetParam())};
         auto& nodes = world.client();
         Lock lock{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, world.network.clock(), world.entropy};
         ASSERT_THAT(lock.acquire(), Succeeds());
         world.network.pass(2ms);
-        bool breaks = false;
         world.network.server(1).refuses_command = [&](const auto& words) {
             return words[0] == "EVAL" && !std::exchange(breaks, true) ? "garbage\r\n" : "";
         };
