@@ -31,6 +31,14 @@ void break_connections(MemoryNetwork& network, std::size_t node) {
     server.resume(network.clock().now());
 }
 
+/// The server is busy with a script. The user may not call PING, and PING is answered as always.
+void make_busy(MemoryServer& server) {
+    server.refuses_command = [](const auto& words) {
+        return words.front() == "PING" ? "-NOPERM this user has no permissions to run PING\r\n"
+                                       : "-BUSY Redis is busy running a script.\r\n";
+    };
+}
+
 // ---- The rounds share connections
 
 struct RepeatedRelease : SharedWorld {
@@ -45,6 +53,15 @@ struct RepeatedRelease : SharedWorld {
     void release_without_waiting(const std::string& resource = "r") {
         begin(Verb::compare_and_delete, resource, "A", {.awaits_answers = false});
         end_rounds();
+    }
+    /// Node 1 is busy when the release comes.
+    void acquire_and_release_at_busy_server() {
+        connect();
+        acquire("r", "A");
+        run();
+        run_for(5ms);
+        make_busy(network.server(1));
+        release_without_waiting();
     }
     /// The first round probes the node if it is not trusted.
     void ask_twice() {
@@ -296,14 +313,6 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     EXPECT_EQ(round.tally()[1].vote, Vote::refused);
 }
 
-/// The server is busy with a script. The user may not call PING, and PING is answered as always.
-void make_busy(MemoryServer& server) {
-    server.refuses_command = [](const auto& words) {
-        return words.front() == "PING" ? "-NOPERM this user has no permissions to run PING\r\n"
-                                       : "-BUSY Redis is busy running a script.\r\n";
-    };
-}
-
 // The handshakes succeed meanwhile.
 TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
     connect();
@@ -359,12 +368,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
 }
 
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
-    make_busy(network.server(1));
-    release_without_waiting();
+    acquire_and_release_at_busy_server();
     run_for(1s);
     ASSERT_EQ(value(1, "r"), "A");
     network.server(1).refuses_command = {};
@@ -375,12 +379,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
 
 // The destructor is the first to read the answer.
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWasBusy) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
-    make_busy(network.server(1));
-    release_without_waiting();
+    acquire_and_release_at_busy_server();
     network.pass(1s);
     ASSERT_EQ(value(1, "r"), "A");
     network.server(1).refuses_command = {};
