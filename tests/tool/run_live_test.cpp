@@ -449,6 +449,16 @@ TEST_F(Run, ReportsAForeignKeyOnAConflict) {
     EXPECT_EQ(world.run(world.job("true", {"-n", "--holders", "2"})).status, 0);
 }
 
+// The holder's description has the key `{job}:holder`, which may be the key of an application.
+TEST_F(Run, LeavesAForeignKeyBesideTheLockAsItIs) {
+    for (auto& node : world) ASSERT_EQ(node.command({"HSET", "{job}:holder", "name", "Ada"}), "1");
+    EXPECT_EQ(world.run(world.job("true")).status, 0);
+    for (auto& node : world) {
+        EXPECT_EQ(node.command({"HGET", "{job}:holder", "name"}), "Ada");
+        EXPECT_EQ(node.command({"TTL", "{job}:holder"}), "-1");
+    }
+}
+
 // The lock of the command is that of readers, or of a slot: for these two nobody but its run can extend or
 // release it.
 TEST_F(Run, AloneCanExtendAndReleaseASharedLockOrASlot) {

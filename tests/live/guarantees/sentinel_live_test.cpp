@@ -188,7 +188,7 @@ TEST(Sentinels, HaveOneVoteEachEvenIfListedTwice) {
     EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one entry of one Sentinel";
 }
 
-// Two clients have the same name for a node, but neither the same Sentinels nor the same passwords.
+// Two clients have the same name for a node, but not the same Sentinels.
 TEST(Sentinels, AreAskedSeparatelyForEachClient) {
     const RedisServer server;
     RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
@@ -198,6 +198,21 @@ TEST(Sentinels, AreAskedSeparatelyForEachClient) {
     RedisNodes first{{uri_of({frozen})}, {.node_timeout = 20s}};
     EXPECT_FALSE((Lock{first, the_resource, no_retry(1min)}.acquire_for(50ms)));
     EXPECT_THAT(acquire_once(uri_of({frozen, two, three})), Succeeds());
+}
+
+// The inquiry with the wrong password is under way when the other client begins.
+TEST(Sentinels, AreAskedSeparatelyWithEachPassword) {
+    const RedisServer server;
+    RedisServer sentinel{RedisConfig{}.sentinel_of(server.port()).password("theirs")};
+    const auto with = [&](const std::string& password) {
+        return uri_of({sentinel}) + "?sentinel_password=" + password;
+    };
+    sentinel.freeze();
+    RedisNodes wrong{{with("another")}, {.node_timeout = 20s}};
+    EXPECT_FALSE((Lock{wrong, the_resource, no_retry(1min)}.acquire_for(50ms)));
+    sentinel.thaw();
+    EXPECT_THAT(acquire_once(with("theirs")), Succeeds());
+    EXPECT_THAT((Lock{wrong, the_resource, no_retry(1min)}.acquire()), Reports(0, Errc::authentication_failed));
 }
 
 // A9. The owner of an inquiry ends it, and does not wait for frozen Sentinels.
