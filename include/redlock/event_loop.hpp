@@ -1,15 +1,17 @@
 // The interface through which the library uses an event loop of the program, such as that of libuv, Qt or a
-// poll() loop. Programs with Asio use `redlock/asio.hpp` in its place.
+// poll() loop. Programs with Asio use `redlock/asio.hpp` instead.
 //
-// EventLoop has the functions ready() and wake(), which the loop of the program calls. They do the work of
-// the library, such as reading replies and calling completions. A program derives a class from EventLoop and
-// implements the three functions that the library calls:
+// A program derives a class from EventLoop. The derived class implements three functions, which the library
+// calls:
 //
 //     function           | meaning
 //     -------------------+-----------------------------------------------------
 //     watch(fd, ...)     | call ready(fd) once, when the descriptor is ready
 //     forget(fd)         | do not call ready(fd) any more
 //     wake_after(delay)  | call wake() once, after this time
+//
+// EventLoop has the functions ready() and wake(), which the derived class calls. They do the work of the
+// library, such as reading replies and calling completions (async_lock.hpp).
 //
 // `examples/poll_loop.hpp` is a complete example.
 //
@@ -25,13 +27,16 @@ namespace redlock {
 
 /// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// *In the loop* means: in the thread that runs the loop, or in any thread while no thread runs the loop, as
-/// before its start and after its end. The library calls the virtual functions in the loop. The program must
-/// use AsyncNodes and its locks in the loop, too. (AsyncLock lists the exceptions.) If several threads run
-/// the loop, only one of them at a time may use the library.
+/// *In the loop* means: in the thread that runs the loop. While no thread runs the loop, as before its start
+/// and after its end, any thread is in the loop. The program must use AsyncNodes and its locks in the loop.
+/// (AsyncLock lists the exceptions.) If several threads are in the loop, only one of them at a time may use
+/// the library.
+///
+/// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
+/// functions of AsyncNodes and its locks.
 class REDLOCK_EXPORT EventLoop {
 public:
-    /// The part of the library to which ready() and wake() pass the call. Programs need not use it.
+    /// The part of the library that does the work of ready() and wake(). Programs do not use it.
     class Handler {
     public:
         virtual void on_ready(int fd) = 0;
@@ -46,26 +51,29 @@ public:
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    /// Watches a descriptor. A second watch() of the same descriptor replaces the first. May throw
-    /// std::bad_alloc.
+    /// Begins to watch a descriptor. As soon as it is ready, the loop calls ready(fd) once. A second watch()
+    /// of the same descriptor replaces the first.
     ///
-    ///     argument | the loop calls ready(fd) once, as soon as the descriptor
-    ///     ---------+---------------------------------------------------------
-    ///     reads    | is readable, has reached its end, or has an error
+    ///     argument | the descriptor is ready as soon as it
+    ///     ---------+--------------------------------------------------------
+    ///     reads    | is readable, is at the end of its data, or has an error
     ///     writes   | is writable, or has an error
     ///
-    /// If both arguments are true, ready(fd) is called for the event that comes first, and not for the other
-    /// one. If both arguments are false, the loop stops watching the descriptor until the next watch(). It
-    /// should then remove the descriptor from poll() or epoll, because these report errors even so.
+    /// If both arguments are true, the loop calls ready(fd) for the event that comes first, and not for the
+    /// other one. If both arguments are false, the loop does not watch the descriptor until the next watch().
+    /// A loop with poll() or epoll should remove the descriptor then, because these functions report errors
+    /// even of a descriptor for which no event was requested.
+    ///
+    /// May throw std::bad_alloc, but nothing else. The library then tries again later, or calls forget().
     /// Additional calls of ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
-    /// Forgets a descriptor that was passed to watch(). The library may close the descriptor afterwards. The
-    /// loop must not close it, and must not use it any more.
+    /// Stops watching a descriptor that was passed to watch(), even if watch() has thrown. The loop must not
+    /// use the descriptor any more, because the library may close it. The loop itself must not close it.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Sets the timer of the library. A second wake_after() replaces the first. The library passes no delays
-    /// between one second and nanoseconds::max().
+    /// Sets the timer of the library. A second wake_after() replaces the first. The library passes only these
+    /// delays:
     ///
     ///     delay              | meaning
     ///     -------------------+------------------------------------------------------------------------
@@ -73,18 +81,20 @@ public:
     ///     nanoseconds::max() | the loop does not call wake()
     ///
     /// The loop can measure the time by any steady clock. The function must not fail. If no timer can be
-    /// started, the loop must call wake() sooner than requested, such as in its next turn. Additional calls
-    /// of wake() do no harm.
+    /// started, the loop must call wake() sooner than requested, such as in its next iteration. Additional
+    /// calls of wake() do no harm.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
     /// Sets the handler that ready() and wake() call; null for none. Only AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
 
 protected:
-    // The derived class calls ready() and wake() in the loop, and never inside a function of the library.
-    // Both can call completions (async_lock.hpp). If a completion throws, ready() or wake() throws its
-    // exception. The library can still be used. It does the rest of the work when the loop calls ready() or
-    // wake() next.
+    // The derived class calls ready() and wake() in the loop. It must not call them while a function of the
+    // library is running: not inside watch(), forget() or wake_after(), and not inside a completion.
+    //
+    // Both functions can call completions (async_lock.hpp). If a completion throws, the exception leaves
+    // ready() or wake(). The library can still be used, and does the rest of its work in the next call of
+    // ready() or wake(). It has called wake_after() for that.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);
