@@ -1,12 +1,12 @@
-// AsyncNodes has the connections of one event loop to the Redis servers. Locks of a loop (async_lock.hpp) are
-// made with it:
+// AsyncNodes has the connections of one event loop to the Redis servers. The locks, semaphores and leaders of
+// a loop are made with it:
 //
 //     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
 //     MyLoop loop;                                   // implements EventLoop, see event_loop.hpp
 //     redlock::AsyncNodes loop_nodes{nodes, loop};
 //     redlock::AsyncLock lock{loop_nodes, "orders:42"};
 //
-// Programs with Asio do not need this class, because redlock/asio.hpp makes the object.
+// Programs with Asio do not use this class. Their locks (redlock/asio.hpp) make the object themselves.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -24,27 +24,28 @@ class Front;  // the state of an AsyncNodes, which its locks share
 }
 
 /// The connections of one event loop to the servers of one Nodes object. All functions must be called in the
-/// loop (EventLoop says what that is).
+/// loop (EventLoop says what that is). Below, a *lock* is an AsyncLock, AsyncSemaphore or AsyncLeader that
+/// was made with this object.
 ///
-/// The locks share one connection to each server. A loop makes at most 256 rounds (lock.hpp) at the same
-/// time. Other rounds wait, in the order in which they came:
+/// The locks share one connection to each server. They make at most 256 rounds (lock.hpp) at the same time.
+/// Other rounds wait, in the order in which they came:
 ///
-///     a round that                | waits at most until
-///     ----------------------------+------------------------------------------------
-///     acquires, for acquire_for() | `span` is over
-///     extends, for extend()       | the validity is over; the result is then `lost`
-///     does anything else          | (no limit)
+///     a round that                 | waits at most until
+///     -----------------------------+------------------------------------------------
+///     acquires, for acquire_for()  | `span` is over
+///     extends, for extend()        | the validity is over; the result is then `lost`
+///     extends, for loop_watchdog() | the loss of a lock must be reported
+///     does anything else           | (no limit)
 ///
-/// After fork() the child may only destroy the object and its locks. This touches neither the loop nor the
-/// servers.
+/// After fork() the child may only destroy the object and its locks. In the child, this touches neither the
+/// loop nor the servers.
 class REDLOCK_EXPORT AsyncNodes {
 public:
     /// Does no I/O. If `nodes` is not a RedisNodes, each round blocks the loop, which is good enough for
     /// tests only. `clock` must be the clock that `nodes` requires (Nodes::required_clock()): boot_clock()
     /// for a RedisNodes. Throws std::invalid_argument for another clock.
     ///
-    /// The locks may outlive this object, see shut_down(). The arguments must exist until the following
-    /// events:
+    /// The locks may outlive this object, see shut_down(). The arguments must exist for the following times:
     ///
     ///     argument              | must exist until
     ///     ----------------------+------------------------------------------------------
@@ -56,35 +57,38 @@ public:
                Entropy& entropy = os_entropy());
 
     /// Calls shut_down(). Blocks for at most a millisecond, or for at most one NodesOptions::node_timeout if
-    /// the RedisNodes was destroyed before. Must not be called by a completion.
+    /// the RedisNodes was destroyed before. Must not be called inside EventLoop::ready() or wake(), and so
+    /// not by a completion.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
     /// Ends the use of the loop. Blocks for at most a millisecond. When this function has returned, the
-    /// library has called EventLoop::forget() for each descriptor, and does not use the loop any more.
+    /// library has called EventLoop::forget() for each descriptor, and does not use the loop any more. A
+    /// completion may call this function. A second call does nothing.
     ///
     /// - Operations: all operations end, and their completions are destroyed without a call. A function that
     ///   would begin an operation afterwards does nothing, and destroys its completion.
-    /// - Locks: a lock that is held stays valid for its remaining time. The loop does not extend locks any
-    ///   more, so a stop is requested on lost() of those with loop_watchdog() (async_lock.hpp). The queries
-    ///   of the lock can still be used.
-    /// - Releases: this function writes releases to the sockets, for the keys that the ended operations may
-    ///   have left, and for locks that were destroyed but are not released yet. After shut_down(), the
-    ///   destructor of a lock writes the release of this lock in the same way.
+    /// - Locks: a lock that is held stays valid for its remaining time, and its queries can still be used. A
+    ///   lock with loop_watchdog() (async_lock.hpp) is not extended any more. Therefore a stop is requested
+    ///   on its lost(), but LockOptions::on_lost is not called.
+    /// - Releases: this function writes releases to the sockets, and does not wait for the replies. It does
+    ///   so for locks that were destroyed but are not released yet, and for keys that the ended operations
+    ///   may have left. Afterwards, the destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases. Therefore the connections stay open for a while. At the
-    /// latest, the destructor of the RedisNodes sends the rest of the releases, and blocks for at most one
-    /// NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object does
-    /// the same.
+    /// The sockets may not accept all releases at once. Therefore the connections stay open for a while. At
+    /// the latest, the destructor of the RedisNodes sends the rest of the releases, and blocks for at most
+    /// one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object
+    /// does the same.
     void shut_down() noexcept;
 
     /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,
     /// returns false, even if `nodes` has its address now.
     bool are_of(const Nodes& nodes) const noexcept;
 
-    /// Returns true if the RedisNodes and all locks of this object are destroyed, and no operation of these
-    /// locks is under way. This AsyncNodes is then of no use, and its owner can destroy it.
+    /// Returns true if the RedisNodes and all locks are destroyed, and no operation of these locks is under
+    /// way. This AsyncNodes is then of no use, and its owner can destroy it. Always returns false if `nodes`
+    /// is not a RedisNodes.
     bool expired() const noexcept;
 
 private:
