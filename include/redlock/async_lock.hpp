@@ -1,5 +1,6 @@
-// A lock for programs with an event loop. It does the same as Lock (lock.hpp), but no function blocks. An
-// operation that needs the network begins, and when it has ended, the loop calls its *completion*:
+// A lock for programs with an event loop. It does the same as Lock (lock.hpp), but no function blocks. A
+// function such as acquire() begins an *operation*, and returns. When the operation has ended, the loop calls
+// its *completion*, which is a function of the program:
 //
 //     // loop_nodes is an AsyncNodes (async_nodes.hpp): the connections of the loop to the nodes.
 //     redlock::AsyncLock lock{loop_nodes, "orders:42", {.ttl = 10s}};
@@ -87,46 +88,49 @@ private:
 /// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns a value for the field LockOptions::watchdog of an AsyncLock. The value is the same for all locks,
-/// and nobody deletes it. With it, the loop extends the lock while the lock is held, requests a stop on
-/// lost() when the lock is lost, and calls LockOptions::on_lost. As with a Watchdog (watchdog.hpp),
-/// exceptions of on_lost are swallowed.
+/// Returns the value for the field LockOptions::watchdog of an AsyncLock. The value is the same for all
+/// locks, and must not be deleted. With it, the loop does for the lock what a Watchdog (watchdog.hpp) does in
+/// its threads: it extends the lock while the lock is held, and reports a loss. LockOptions::on_lost is
+/// called inside EventLoop::ready() or wake(), and may call any function of the lock or destroy it. Its
+/// exceptions are swallowed.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
 ///
-/// Threads: all functions must be called in the loop (EventLoop says what that is), except the queries. Any
+/// Threads: all functions except the queries must be called in the loop (EventLoop says what that is). Any
 /// thread may call a query, unless another thread is moving, assigning or destroying the lock. The text that
 /// owner() returns must not be read while the lock is being acquired again.
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
-/// std::errc::operation_in_progress. An operation makes one round at a time, and a loop at most 256 (see
-/// AsyncNodes). If more than 256 operations are under way, the times below can be longer, because a round
-/// may have to wait.
+/// std::errc::operation_in_progress. An operation is under way until its completion is called, so the
+/// completion can begin the next one. The times below hold while fewer than 256 operations of the loop are
+/// under way. If there are more, a round may have to wait (see AsyncNodes).
 ///
-/// Completions: the loop calls the completion of an operation once, and never inside the function that began
-/// the operation. The completion may call any function of any lock, and may destroy the lock. If the
-/// completion throws, EventLoop::ready() or wake() throws its exception. The completion is destroyed without
-/// a call in two cases:
+/// Completions: the loop calls the completion of an operation once, inside EventLoop::ready() or wake(), and
+/// never inside the function that began the operation. The completion may call any function of any lock, and
+/// may destroy the lock. If the completion throws, the exception leaves ready() or wake(). The completion is
+/// destroyed without a call in two cases:
 ///
-/// - The function that should begin the operation throws std::bad_alloc, or std::invalid_argument if it is
-///   used incorrectly.
+/// - The function that should begin the operation throws std::bad_alloc, or std::invalid_argument for a ttl
+///   that cannot work.
 /// - AsyncNodes::shut_down() is called before the operation or while it is under way.
 ///
-/// Memory: if memory runs out during an acquisition, some nodes may have set the key already. The loop sends
-/// them a release, and the acquisition then ends with std::errc::not_enough_memory. If there is no memory for
-/// this release either, the loop tries again, until the keys have expired.
+/// Memory: if memory runs out during an operation, the operation ends with std::errc::not_enough_memory. In
+/// an acquisition, some nodes may have set the key already. The loop first sends them a release. If there is
+/// no memory for this release either, the loop tries again, until the keys have expired.
 class REDLOCK_EXPORT AsyncLock {
 public:
-    /// Prepares a lock, as the constructor of Lock does. LockOptions::watchdog must be null or
-    /// loop_watchdog(). Throws std::invalid_argument if the options cannot work.
+    /// Prepares a lock, as the constructor of Lock does. The lock may outlive `nodes` (see AsyncNodes).
+    /// LockOptions::watchdog must be null or loop_watchdog(). Throws std::invalid_argument if the resources
+    /// or an option cannot work.
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
     /// Releases the lock unless it is free. Does not block, because the loop sends the release. Never throws.
+    /// AsyncNodes::shut_down() says what happens after the end of the loop.
     ///
-    /// If an operation is under way, the lock is released after the end of the operation. The result of the
-    /// operation is `cancelled`, even if the operation was successful. An acquisition ends early, as by
-    /// cancel(). An extension or a release ends when the nodes have answered.
+    /// If an operation is under way, the lock is released after the end of the operation. The completion then
+    /// gets the result `cancelled`, even if the operation was successful. An acquisition ends early, as by
+    /// cancel(). An extension or a release ends within one node_timeout.
     ~AsyncLock();
 
     /// Takes over the other lock. An operation that is under way goes on, and belongs to this object then.
@@ -141,8 +145,9 @@ public:
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
     /// Returns a token as Lock::lost() does. With loop_watchdog(), a stop is requested on the token when the
-    /// lock is lost, and when AsyncNodes::shut_down() ends the extensions. In both cases, each
-    /// std::stop_callback on the token is called in the loop.
+    /// lock is lost, and inside AsyncNodes::shut_down(), which ends the extensions. In both cases, each
+    /// std::stop_callback on the token is called in the loop, and may call any function of the lock or
+    /// destroy it.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;
@@ -169,13 +174,13 @@ public:
     /// Throws the exception that extend() would throw for this ttl.
     void check_ttl(std::chrono::milliseconds ttl) const;
 
-    /// Releases the lock. valid() is false as soon as this function has returned. The operation takes at most
-    /// one node_timeout, or two if the watchdog is extending the lock.
+    /// Releases the lock. Unless another operation is under way, valid() is false as soon as this function
+    /// has returned. The operation takes at most one node_timeout.
     void release(Completion done);
 
     /// Cancels an acquisition. The acquisition then ends within two node_timeouts. The attempt that is under
     /// way can still succeed, or fail for another reason. Otherwise the result is `cancelled`, and no node
-    /// that can be reached keeps a key.
+    /// that can be reached keeps a key of this acquisition.
     ///
     /// Does nothing if no acquisition is under way. An extension or a release goes on, because it ends soon.
     void cancel() noexcept;
