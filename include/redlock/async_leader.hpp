@@ -8,8 +8,8 @@
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },
 //                [](std::exception_ptr) {});      // is called when run() has ended
 //
-// In the example, other functions of the program do the work while `billing` has a value, such as the handler
-// of a timer. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
+// In the example, other functions of the program, such as the handler of a timer, do the work while `billing`
+// has a value. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
 // the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then
 // releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called.
 //
@@ -39,14 +39,23 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run its own code at the end of a term. `work` has got an
-    /// AsyncTerm, and moves it into a function object. This function object runs the code of the program, and
-    /// then calls end() of the AsyncTerm. With it as `end`, the program makes the AsyncTerm that it keeps.
+    /// A program needs this constructor only to run code of its own at the end of a term. In the example, the
+    /// work keeps an AsyncTerm whose end() calls clean_up(), and then ends the term that the work has got:
+    ///
+    ///     [&](redlock::AsyncTerm term) {
+    ///         const redlock::Term copy = term;
+    ///         billing.emplace(copy, [term = std::move(term)](std::exception_ptr failure) mutable {
+    ///             clean_up();
+    ///             term.end(std::move(failure));
+    ///         });
+    ///     }
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Calls end().
     ~AsyncTerm() { end(); }
+    /// Takes over the term of the other object, whose end() then does nothing.
     AsyncTerm(AsyncTerm&& other) noexcept = default;
+    /// Calls end(), and then takes over the term of the other object.
     AsyncTerm& operator=(AsyncTerm&& other) noexcept {
         if (this == &other) return *this;
         end();
@@ -56,7 +65,8 @@ public:
     }
 
     /// Ends the term: the AsyncLeader releases its lock, and another process can be elected. Therefore the
-    /// work must have stopped before. Does nothing if the term has been ended already.
+    /// work must have stopped before. Does not block, because the loop sends the release later. Does nothing
+    /// if the term has been ended already.
     ///
     /// `failure` is the exception with which the work has failed, or null if it has not failed. The
     /// AsyncLeader passes the exception to LeaderOptions::on_error, or ends run() if there is no on_error.
@@ -71,32 +81,33 @@ private:
 /// A candidate for the leadership in an event loop.
 ///
 /// - All functions must be called in the loop (EventLoop says what that is).
-/// - The functions of the program are called in the loop: `work` and `done` of run(),
-///   LeaderOptions::on_error, which gets the exception of failed work, and LeaderOptions::on_failure, which
-///   gets the Result of a campaign or a term that has failed. They may call any function of this object, and
-///   may destroy it.
+/// - The loop calls the functions of the program, inside EventLoop::ready() or wake(): `work` and `done` of
+///   run(), LeaderOptions::on_error, which gets the exception of failed work, and LeaderOptions::on_failure,
+///   which gets the Result of a campaign or a term that has failed. They may call any function of this
+///   object, and may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
 ///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not
 ///   release the lock then. It is released when the program has ended the term and destroyed the AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
-    /// The function that begins the work of a term. If it throws, the term ends.
+    /// The function that begins the work of a term. If it throws, the work has failed, and the term ends.
     using Work = std::function<void(AsyncTerm)>;
     /// The completion of run(). It gets the exception that has ended run(), or null after cancel().
     using Done = CompletionWith<std::exception_ptr>;
 
-    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The loop extends the lock.
-    /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect. Throws
-    /// std::invalid_argument if an option cannot work.
+    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive `nodes`
+    /// (see AsyncNodes). The loop extends the lock. LeaderOptions::watchdog must be null or loop_watchdog(),
+    /// which have the same effect. Throws std::invalid_argument if an option cannot work.
     AsyncLeader(AsyncNodes& nodes, std::string resource, LeaderOptions options = {});
 
-    /// Calls cancel(). If run() is under way, it goes on without this object, and ends as after cancel(). So
-    /// a term lasts until the program ends it.
+    /// Calls cancel(), and does not block. If run() is under way, it goes on without this object, and ends
+    /// with a call of `done` as after cancel(). A term lasts until the program ends it.
     ~AsyncLeader();
     AsyncLeader(const AsyncLeader&) = delete;
     AsyncLeader& operator=(const AsyncLeader&) = delete;
 
-    /// Runs terms, with pauses between them, until one of these events:
+    /// Begins to run terms, with pauses between them, and returns at once. Then run() is *under way* until
+    /// one of these events ends it:
     ///
     /// - cancel() is called.
     /// - The work fails, or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
@@ -104,17 +115,18 @@ public:
     ///
     /// The work of a term fails if `work` throws, or if the program passes an exception to AsyncTerm::end().
     ///
-    /// When run() has ended, the loop calls `done`. Only one run() can be under way. A second one only calls
-    /// its `done`, with a std::system_error that has the code std::errc::operation_in_progress. If run()
-    /// throws std::bad_alloc, it has not begun, and `done` is destroyed without a call.
+    /// When run() has ended, the loop calls `done`. Only one run() can be under way. A second one does
+    /// nothing, and the loop calls its `done` with a std::system_error that has the code
+    /// std::errc::operation_in_progress. If this function throws std::bad_alloc, nothing has begun, and
+    /// `done` is destroyed without a call.
     void run(Work work, Done done);
 
-    /// Ends run(). Does nothing if no run() is under way.
+    /// Ends run(), but does not wait for the end. Does nothing if no run() is under way.
     ///
     /// - During a pause, run() ends at once.
     /// - During a campaign, run() ends within two node_timeouts.
-    /// - During a term, a stop is requested on AsyncTerm::lost(). When the program has ended the term, the
-    ///   AsyncLeader releases its lock within two node_timeouts. Then run() ends.
+    /// - During a term, this function requests a stop on AsyncTerm::lost(). When the program has ended the
+    ///   term, the AsyncLeader releases its lock within one node_timeout. Then run() ends.
     void cancel() noexcept;
 
 private:
