@@ -1,6 +1,6 @@
 // A semaphore for programs with an event loop. It does the same as Semaphore (semaphore.hpp), by the same
-// algorithm, but no function blocks. Operations call their completions from the loop, as those of AsyncLock
-// do:
+// algorithm, but no function blocks. When an operation has ended, the loop calls its completion, as that of
+// an AsyncLock:
 //
 //     // loop_nodes is an AsyncNodes (async_nodes.hpp).
 //     redlock::AsyncSemaphore semaphore{loop_nodes, "exports", 3, {.ttl = 30s}};
@@ -29,13 +29,14 @@
 
 namespace redlock {
 
-/// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
-/// threads. LockOptions::on_lost may release or destroy an AsyncSemaphore, because the loop calls on_lost.
+/// A semaphore in an event loop. The rules of AsyncLock apply to its threads, operations, completions and
+/// memory. LockOptions::on_lost may release or destroy an AsyncSemaphore, because the loop calls on_lost.
 /// (The on_lost of a Semaphore must not do so, because it runs in another thread.)
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
-    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. LockOptions::watchdog must be
-    /// null or loop_watchdog(). Throws std::invalid_argument if an argument or an option cannot work.
+    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. The semaphore may outlive
+    /// `nodes` (see AsyncNodes). LockOptions::watchdog must be null or loop_watchdog(). Throws
+    /// std::invalid_argument if an argument or an option cannot work.
     AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {});
 
     // The destructor, the move constructor and the move assignment do what those of AsyncLock do.
@@ -74,12 +75,10 @@ public:
     /// Throws the exception that extend() would throw for this ttl.
     void check_ttl(std::chrono::milliseconds ttl) const { lock_.check_ttl(ttl); }
 
-    /// Releases the slot. valid() is false as soon as this function has returned. The operation takes at most
-    /// one node_timeout, or two if the watchdog is extending the slot.
+    /// Releases the slot, as AsyncLock::release() releases a lock.
     void release(Completion done) { lock_.release(std::move(done)); }
 
-    /// Cancels an acquisition, as AsyncLock::cancel() does. After `cancelled`, no node that can be reached
-    /// keeps a key of this acquisition.
+    /// Cancels an acquisition, as AsyncLock::cancel() does.
     void cancel() noexcept { lock_.cancel(); }
 
 private:
