@@ -1,5 +1,5 @@
-// Locks for programs with Asio. No function blocks. An operation takes a completion token: a coroutine awaits
-// the operation with use_awaitable, and a callback is called when the operation has ended.
+// Locks for programs with Asio. No function blocks. An operation takes a completion token of Asio: with
+// use_awaitable, a coroutine can await the operation, and a callback is called when the operation has ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -13,7 +13,7 @@
 //     }
 //
 // lock.hpp documents what a lock promises, and async_lock.hpp documents what is different in an event loop.
-// The class redlock::asio::Lock is at the end of this file.
+// The class redlock::asio::Lock, with its rules for lifetimes and threads, is at the end of this file.
 //
 // The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
 // installed, it takes Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
@@ -119,8 +119,8 @@ public:
             [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }
 
-    /// Releases the lock. valid() is false as soon as the operation has begun. With use_awaitable, co_await
-    /// begins it.
+    /// Releases the lock. Unless another operation is under way, valid() is false as soon as this operation
+    /// has begun. With use_awaitable, co_await begins it.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_release(Token&& token = Token()) {
         return this->template initiate<Result>(
@@ -145,25 +145,29 @@ private:
 ///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
 /// Result, and failures do not throw. With a callback, async_acquire() and the others begin their operation
-/// at once. With use_awaitable, it begins at co_await. Only one operation of a lock can be under way. A
-/// second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type, has
-/// the effect of AsyncLock::cancel().
+/// at once. With use_awaitable, the operation begins at co_await. Only one operation of a lock can be under
+/// way. A second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type,
+/// has the effect of AsyncLock::cancel(). The run() of an io_context does not return by itself while an
+/// operation is under way, or while it extends a lock with loop_watchdog().
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
 /// again while the context runs. The handler is not called in two cases:
 ///
-/// - The beginning of the operation throws std::bad_alloc, or async_extend(ttl) throws
+/// - The function that begins the operation throws std::bad_alloc, or async_extend(ttl) throws
 ///   std::invalid_argument.
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
 ///
 /// - A lock must be destroyed before its Nodes object.
-/// - A lock with the executor of an io_context itself may outlive the context. A lock with a strand must not,
-///   because the destructor of a strand uses the context.
+/// - The destructor and the assignment of a lock do what those of AsyncLock do. The release is sent while a
+///   thread runs the context, or by the destructor of the context.
 /// - The destructor of the context has the effect of AsyncNodes::shut_down(), which documents what becomes of
 ///   operations, locks and releases.
+/// - A lock with the executor of an io_context itself may outlive the context. The program may then call only
+///   the queries, the destructor and the assignment of the lock. A lock with a strand must not outlive the
+///   context, because the destructor of a strand uses the context.
 /// - After fork() the child may only destroy the context and the locks.
 ///
 /// Threads, in place of the rules for a loop:
@@ -172,18 +176,19 @@ private:
 ///   by one thread or strand at a time. Different locks may be used by different threads, even if several
 ///   threads run the context.
 /// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
-///   work. All locks with the same context and the same Nodes object share one mutex.
+///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
+///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
-///   locks, and may call the functions of all locks. It must not wait for another thread, because that thread
-///   may wait for the mutex.
+///   locks, and may begin operations of all locks. It may move or destroy a lock that no other thread uses.
+///   It must not wait for another thread, because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The first lock for each pair of a context and
     /// a Nodes object also opens a descriptor for a timer. It throws std::system_error if this fails.
     ///
-    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of
-    /// LockOptions::on_lost are posted to the executor. If on_lost throws, the run() of the context throws
-    /// its exception. A posted call is made even if the lock is released meanwhile.
+    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
+    /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted
+    /// call is made even if the lock is released or destroyed meanwhile.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

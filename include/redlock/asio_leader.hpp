@@ -1,4 +1,4 @@
-// Leader election for programs with Asio. The work of a leader is a coroutine:
+// Leader election for programs with Asio. The work of a leader can be a coroutine:
 //
 //     boost::asio::awaitable<void> bill(redlock::Term term) {
 //         while (!term.lost().stop_requested()) co_await bill_the_next(term.fencing_token());
@@ -97,8 +97,9 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 
 }  // namespace detail
 
-/// A candidate for the leadership whose run() is an asynchronous operation of Asio. Calls of `work`,
-/// on_error and on_failure are posted to the executor of the Leader. The context extends the lock.
+/// A candidate for the leadership. async_run() is an asynchronous operation of Asio, to which the rules of
+/// Lock (asio.hpp) apply. The library posts the calls of the functions of the program to the executor of the
+/// Leader: `work`, LeaderOptions::on_error and LeaderOptions::on_failure. The context extends the lock.
 /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
@@ -134,18 +135,19 @@ public:
     ///                                                   | std::errc::operation_in_progress
     ///
     /// Cancellation, of any type, has the effect of AsyncLeader::cancel(). An exception of on_error or
-    /// on_failure does not end the operation: the run() of the context throws this exception.
+    /// on_failure does not end the operation. Instead, the run() of the context throws this exception.
     ///
     /// `work` is called for each term. It is one of these functions:
     ///
     /// - `awaitable<void> work(Term)` makes a coroutine, which the executor of the Leader runs. The term ends
     ///   when the coroutine returns or throws. If the coroutine throws, the work has failed.
-    /// - `void work(AsyncTerm)` begins the work. Any thread of the context may end the term later, by
-    ///   AsyncTerm::end() or by destroying the AsyncTerm. If end() gets an exception, the work has failed.
+    /// - `void work(AsyncTerm)` begins the work. Any thread may end the term later, by AsyncTerm::end() or by
+    ///   destroying the AsyncTerm. If end() gets an exception, the work has failed.
     ///
-    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. The work
-    /// has not failed then: on_error is not called, and the operation goes on. The term ends as soon as the
-    /// AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the argument of `work`.
+    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. This does
+    /// not count as failed work: on_error is not called, and the operation goes on. The term ends as soon as
+    /// the AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the argument of
+    /// `work`.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,

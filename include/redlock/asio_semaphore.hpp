@@ -1,4 +1,4 @@
-// Semaphores for programs with Asio:
+// Semaphores for programs with Asio. At most L clients, three in the example, hold a name at the same time:
 //
 //     boost::asio::awaitable<void> export_orders(redlock::RedisNodes& nodes) {
 //         auto executor = co_await boost::asio::this_coro::executor;
