@@ -1,4 +1,4 @@
-// An execution context of Asio as an event loop of the library.
+// Makes an execution context of Asio an event loop of the library.
 #pragma once
 
 #include <redlock/async_nodes.hpp>
@@ -77,8 +77,8 @@ struct WaitAllocator {
     WaitMemory* memory;
 };
 
-/// A handler with its value, which must be posted. The object is allocated in advance, but post() takes
-/// memory, too.
+/// A handler that must be posted, with its value. The object is allocated in advance, but post() needs
+/// further memory.
 class Postable {
 public:
     Postable() = default;
@@ -86,7 +86,7 @@ public:
     Postable& operator=(const Postable&) = delete;
     virtual ~Postable() = default;
 
-    /// If it throws std::bad_alloc, it can be called again.
+    /// Posts the handler. If this function throws std::bad_alloc, it can be called again.
     virtual void post() = 0;
 
 private:
@@ -147,7 +147,8 @@ public:
     /// Returns true if the Nodes was destroyed and nothing is left to do.
     bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
 
-    /// Posts a handler. Without memory, posts it later, or after the shutdown throws std::bad_alloc.
+    /// Posts a handler. If there is no memory, posts it later. After the shutdown, throws std::bad_alloc
+    /// instead.
     void post(std::shared_ptr<Postable> handler) {
         if (!timer_) return handler->post();  // after the shutdown
         const bool is_first = unposted_.empty();
@@ -259,8 +260,8 @@ private:
         }
     }
 
-    /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that it wants now.
-    /// Does nothing for a descriptor that was forgotten, which is not open any more.
+    /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that the library
+    /// wants now. Does nothing for a descriptor that was forgotten, because its stream is not open any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
         (*it.*direction).waits = false;
         if (!it->stream.is_open()) return;
@@ -295,8 +296,8 @@ public:
     explicit Service(net::execution_context& context) : service(context) {}
 
     /// Returns the loop of these nodes, and makes it if there is none. Drops the loops whose nodes were
-    /// destroyed. A loop whose mutex is locked is in use. To wait for it could be a deadlock, because a
-    /// callback on lost() can call this function.
+    /// destroyed, except those whose mutex is locked, because they are in use. Waiting for the mutex could be
+    /// a deadlock, because a callback on lost() can call this function.
     std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {

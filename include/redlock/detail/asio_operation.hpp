@@ -40,7 +40,7 @@ private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
     using Allocator = net::associated_allocator_t<Handler>;
 
-    /// What Asio calls in the executor of the handler.
+    /// The function object that Asio calls in the executor of the handler.
     class Delivery {
     public:
         using executor_type = Executor;
@@ -75,9 +75,9 @@ private:
     std::atomic<bool> is_called_{false};
 };
 
-/// The completion of an operation: has its handler posted. All that it needs is allocated when the operation
-/// begins, except what the executor allocates for the posting. If that fails, the loop posts the handler
-/// later.
+/// The completion of an operation, which posts the handler. All its memory is allocated when the operation
+/// begins, except the memory that the executor needs for the posting. If there is none, the loop posts the
+/// handler later.
 template <class Handler, class Value>
 class Posting {
 public:
@@ -119,11 +119,11 @@ public:
         async.emplace(loop->nodes(), std::forward<Arguments>(arguments)...);
     }
 
-    /// Begins an operation by a call of `operation`, and lets the slot cancel it. If one is under way
-    /// already, `operation` ends at once, with operation_in_progress.
+    /// Begins an operation by a call of `operation`, and lets the slot cancel it. If another operation is
+    /// under way already, the new one ends with operation_in_progress.
     ///
-    /// The slot is assigned first. Once the operation has begun, another thread can call the handler, which
-    /// may destroy the slot.
+    /// The slot is assigned before the call. Once the operation has begun, another thread can call the
+    /// handler, which may destroy the slot.
     template <class Value, class Operation, class Done, class Slot>
     void begin(Operation& operation, Done done, Slot slot) {
         const std::lock_guard guard{loop->mutex()};
@@ -164,7 +164,8 @@ private:
     std::shared_ptr<State> kept_{};
 };
 
-/// Begins an operation. Asio calls it with the handler that it has made of the completion token.
+/// The function object that begins an operation. Asio calls it with the handler that Asio has made of the
+/// completion token.
 template <class Async, class Value, class Begin>
 class Initiation {
 public:
@@ -245,7 +246,7 @@ public:
     LossCall(net::any_io_executor executor, std::function<void(const Result&)> on_lost)
         : executor_(std::move(executor)), on_lost_(std::move(on_lost)) {}
 
-    /// Without memory, keeps only the error.
+    /// Sets the argument of the call. If there is no memory, keeps only the error of the Result.
     void set(const Result& loss) noexcept {
         try {
             loss_ = loss;
@@ -266,8 +267,8 @@ private:
     std::atomic<bool> is_called_{false};  // see Outcome
 };
 
-/// Makes the executor call on_lost, because it must not run while the mutex of the loop is held. The next
-/// LossCall is allocated in advance.
+/// Returns the options with an on_lost whose calls are posted to the executor, because on_lost must not run
+/// while the mutex of the loop is locked. The next LossCall is allocated in advance.
 inline LockOptions posting_on_lost(const net::any_io_executor& executor, Nodes& nodes, LockOptions options) {
     if (!options.on_lost) return options;
     const auto make = [executor, on_lost = std::move(options.on_lost)] {
