@@ -16,7 +16,7 @@
 // The class redlock::asio::Lock, with its rules for lifetimes and threads, is at the end of this file.
 //
 // The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
-// installed, it takes Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
+// installed, it uses Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
 // One program can have source files with both. The CMake target is redlock::asio. It does not look for Asio,
 // so the CMake files of the program must do that.
 #pragma once
@@ -148,7 +148,7 @@ private:
 /// at once. With use_awaitable, the operation begins at co_await. Only one operation of a lock can be under
 /// way. A second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type,
 /// has the effect of AsyncLock::cancel(). The run() of an io_context does not return by itself while an
-/// operation is under way, or while it extends a lock with loop_watchdog().
+/// operation is under way, or while the context extends a lock with loop_watchdog().
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
@@ -179,12 +179,13 @@ private:
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
-///   locks, and may begin operations of all locks. It may move or destroy a lock that no other thread uses.
-///   It must not wait for another thread, because that thread may wait for the mutex.
+///   locks, and may begin operations of any lock. It may move or destroy a lock that no other thread uses. It
+///   must not wait for another thread, because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
-    /// Prepares a lock, see the constructor of redlock::Lock. The first lock for each pair of a context and
-    /// a Nodes object also opens a descriptor for a timer. It throws std::system_error if this fails.
+    /// Prepares a lock, see the constructor of redlock::Lock. For the first lock of each pair of a context
+    /// and a Nodes object, the constructor also opens a descriptor for a timer. It throws std::system_error
+    /// if this fails.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted

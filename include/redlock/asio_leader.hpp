@@ -133,6 +133,8 @@ public:
     ///     the work has failed, and there is no on_error | the exception of the work
     ///     another async_run() is under way              | a std::system_error with the code
     ///                                                   | std::errc::operation_in_progress
+    ///     there is no memory to post a call of on_error | std::bad_alloc
+    ///     or on_failure                                 |
     ///
     /// Cancellation, of any type, has the effect of AsyncLeader::cancel(). An exception of on_error or
     /// on_failure does not end the operation. Instead, the run() of the context throws this exception.

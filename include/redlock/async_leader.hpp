@@ -31,7 +31,8 @@
 namespace redlock {
 
 /// A term in an event loop: a Term that the program can end. An AsyncTerm can be moved, but not copied. Any
-/// thread may call the functions of Term. All other functions must be called in the loop (EventLoop).
+/// thread may call the functions of Term. All other functions must be called in the loop (EventLoop says what
+/// that is).
 class AsyncTerm : public Term {
 public:
     /// The function that an AsyncTerm calls to end the term. It gets the exception of the work, or null.
@@ -81,10 +82,10 @@ private:
 /// A candidate for the leadership in an event loop.
 ///
 /// - All functions must be called in the loop (EventLoop says what that is).
-/// - The loop calls the functions of the program, inside EventLoop::ready() or wake(): `work` and `done` of
-///   run(), LeaderOptions::on_error, which gets the exception of failed work, and LeaderOptions::on_failure,
-///   which gets the Result of a campaign or a term that has failed. They may call any function of this
-///   object, and may destroy it.
+/// - The loop calls `work` and `done` of run(), LeaderOptions::on_error and LeaderOptions::on_failure inside
+///   EventLoop::ready() or wake(). on_failure gets the Result of a campaign or a term that has failed.
+///   on_error gets the exception of failed work, or of on_failure. All these functions may call any function
+///   of this object, and may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
 ///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not
 ///   release the lock then. It is released when the program has ended the term and destroyed the AsyncLeader.

@@ -27,8 +27,9 @@ class Front;  // the state of an AsyncNodes, which its locks share
 /// loop (EventLoop says what that is). Below, a *lock* is an AsyncLock, AsyncSemaphore or AsyncLeader that
 /// was made with this object.
 ///
-/// The locks share one connection to each server. They make at most 256 rounds (lock.hpp) at the same time.
-/// Other rounds wait, in the order in which they came:
+/// The locks share one connection to each server. Locks that wait in queues (LockOptions::fair) share another
+/// connection to the server with the queues. All locks together make at most 256 rounds (lock.hpp) at the
+/// same time. Other rounds wait, in the order in which they came:
 ///
 ///     a round that                 | waits at most until
 ///     -----------------------------+------------------------------------------------
@@ -41,11 +42,12 @@ class Front;  // the state of an AsyncNodes, which its locks share
 /// loop nor the servers.
 class REDLOCK_EXPORT AsyncNodes {
 public:
-    /// Does no I/O. If `nodes` is not a RedisNodes, each round blocks the loop, which is good enough for
-    /// tests only. `clock` must be the clock that `nodes` requires (Nodes::required_clock()): boot_clock()
-    /// for a RedisNodes. Throws std::invalid_argument for another clock.
+    /// Does no I/O, because connections are made when they are first needed. If `nodes` is not a RedisNodes,
+    /// each round blocks the loop, which is good enough for tests only. `clock` must be the clock that
+    /// `nodes` requires (Nodes::required_clock()): boot_clock() for a RedisNodes. Throws
+    /// std::invalid_argument for another clock.
     ///
-    /// The locks may outlive this object, see shut_down(). The arguments must exist for the following times:
+    /// The locks may outlive this object, see shut_down(). This is how long the arguments must exist:
     ///
     ///     argument              | must exist until
     ///     ----------------------+------------------------------------------------------
