@@ -1,5 +1,6 @@
-// The limit of the rounds that are under way in one event loop. Each round of RedisNodes takes a connection
-// to each node. Without a limit, 10,000 operations that begin at the same time would open 10,000 connections.
+// The limit of the rounds that are under way in one event loop. The rounds share one connection to each node.
+// Without a limit, 10,000 operations that begin at the same time would begin 10,000 rounds. Most of their
+// commands would wait for their turn on the connection, while the node_timeout of their rounds passes.
 #pragma once
 
 #include "loop/scheduler.hpp"

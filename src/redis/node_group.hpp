@@ -28,7 +28,7 @@ class NodeGroup {
 public:
     class OngoingRound;
 
-    /// Whether each round has connections of its own, or the rounds of one event loop share them.
+    /// Whether each round has connections of its own, or the rounds share them.
     enum class Connections : bool { of_each_round, shared };
 
     /// Does no I/O. `network` must outlive the group.
@@ -46,11 +46,11 @@ public:
     /// has connections of its own.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
-    // ---- For an event loop, whose rounds share connections. In each turn, the loop continues with its
-    // rounds, writes, waits, and reads:
+    // ---- For an event loop or a leading thread (SharedRounds), whose rounds share connections. In each
+    // turn, it continues with its rounds, writes, waits, and reads:
     //
     //     while (auto* round = group.take_woken()) ...       // advance() it
-    //     until = group.write_collected(clock.now());        // the loop waits until then at most
+    //     until = group.write_collected(clock.now());        // wait until then at most
     //     group.append_poll_entries(entries);
     //     ...                                                // wait, and set PollEntry::ready
     //     group.take_ready(entries);

@@ -1,8 +1,9 @@
-// The connections of one node that the rounds of an event loop share. The *users* of a connection are the
-// rounds that have a command pending on it, or wait until they may write their command. Everything here runs
-// in the thread of the loop. The mutex of Node is there for blocking rounds, which several threads make, and
-// the functions that both kinds of rounds use expect it. It is not held while a user continues, because the
-// user may join and leave connections then.
+// The connections of one node that rounds share: the rounds of an event loop, or those of many threads. The
+// *users* of a connection are the rounds that have a command pending on it, or wait until they may write
+// their command. Only one thread at a time calls the functions: the one that runs the loop, or the leading
+// thread of SharedRounds. The mutex of Node is there for rounds with connections of their own, which several
+// threads make at once, and the functions that both kinds of rounds use expect it. It is not held while a
+// user continues, because the user may join and leave connections then.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>

@@ -1,6 +1,7 @@
-// The rounds of an event loop that can continue. A *round* sends a command to N Redis masters and counts
-// their votes. The replies come on connections that many rounds share. Whoever reads them wakes the rounds
-// that they belong to, and the event loop continues with these rounds.
+// The rounds on shared connections that can continue. A *round* sends a command to N Redis masters and counts
+// their votes. The replies come on connections that many rounds share. The thread that reads a reply, which
+// is that of an event loop or the leading one of SharedRounds, wakes the round to which the reply belongs.
+// Then the same thread continues with the woken rounds.
 #pragma once
 
 #include <utility>
@@ -15,7 +16,7 @@ public:
         Round(const Round&) = delete;
         Round& operator=(const Round&) = delete;
 
-        void* owner = nullptr;  ///< for the event loop: the operation that makes the round
+        void* owner = nullptr;  ///< for the reading thread: the operation or the thread that makes the round
 
     protected:
         Round() = default;

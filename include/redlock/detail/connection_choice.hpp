@@ -1,8 +1,9 @@
-// Decides which connection to a node a command uses, and when the command is written, if the rounds of an
-// event loop share the connections. A node is one of the N Redis masters that vote. A round sends one command
-// to the nodes and counts their votes. The functions are pure: they have no sockets and no clock.
+// Decides which connection to a node a command uses, and when the command is written, if rounds share the
+// connections: the rounds of an event loop, or those of many threads. A node is one of the N Redis masters
+// that vote. A round sends one command to the nodes and counts their votes. The functions are pure: they have
+// no sockets and no clock.
 //
-// The rounds of one event loop use the same connection to a node, the *current* one. Therefore a release is
+// All these rounds use the same connection to a node, the *current* one. Therefore a release is
 // written behind its SET, and a SET behind an earlier release of its resource, unless the connection drains
 // in between. If a round gives the node up, the current connection *drains*: its pending replies are still
 // read, and the next command begins a fresh connection, which becomes the current one.

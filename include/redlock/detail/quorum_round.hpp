@@ -419,8 +419,8 @@ public:
         must_recount_ = true;
     }
 
-    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen in
-    /// an event loop, where many rounds share one connection: too many replies are pending on it.
+    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
+    /// many rounds share one connection, because too many replies can be pending on it.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
     /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
