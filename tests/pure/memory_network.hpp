@@ -79,16 +79,18 @@ private:
 /// A server, and its behaviour towards clients.
 class MemoryServer {
 public:
-    bool refuses = false;                ///< refuses connections
-    bool unreachable = false;            ///< connections never become established
-    bool paused = false;                 ///< commands are executed after resume()
-    bool cut_off = false;                ///< sent bytes stay in the client's kernel until reach_again()
+    bool refuses = false;          ///< refuses connections
+    bool unreachable = false;      ///< connections never become established
+    bool paused = false;           ///< commands are executed after resume()
+    std::size_t pauses_after = 0;  ///< it becomes paused when it has executed so many commands; 0: never
+    bool cut_off = false;          ///< sent bytes stay in the client's kernel until reach_again()
     std::size_t takes_at_once = 65'536;  ///< bytes in each millisecond
     std::string instead{};               ///< the bytes that replace the reply to the next command
     std::function<std::string(const support::CommandReader::Words&)>
         refuses_command{};     ///< the bytes that answer a command which is not carried out; empty if it is
     std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
+    std::size_t writes = 0;      ///< how often a client has written
     std::size_t vain_reads = 0;  ///< how often a client has read although there was nothing to read
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -115,6 +117,7 @@ public:
     }
 
     void receive(Wire& wire, std::string_view bytes, Clock::time_point now) {
+        ++writes;
         if (cut_off) {
             wire.unsent += bytes;
             return;
@@ -169,8 +172,9 @@ public:
 
 private:
     void execute(Wire& wire, Clock::time_point now) {
-        for (; !wire.commands.empty() && !wire.closed; wire.commands.pop_front()) {
+        for (; !wire.commands.empty() && !wire.closed && !paused; wire.commands.pop_front()) {
             const auto& words = wire.commands.front();
+            paused = pauses_after > 0 && --pauses_after == 0;
             log_.push_back(std::to_string(wire.number) + " " + words.front());
             executed_.push_back({words, now, counter ? (*counter)++ : 0});
             if (auto refusal = refuses_command ? refuses_command(words) : ""; !refusal.empty()) {

@@ -82,6 +82,41 @@ TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehi
     EXPECT_TRUE(group.late_replies().any);
 }
 
+// D1, D4. The server executes the first of two commands that it got in one write, and freezes. The reply to
+// the second one comes while a release waits behind it for its own reply.
+TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSecondOnly) {
+    connect();
+    network.server(2).redis->execute({"SET", "second", "another"},
+                                     {});  // the vote of the frozen server decides
+    auto& server = network.server(1);
+    server.pauses_after = 1;
+    const auto writes = server.writes;
+    const auto start = network.clock().now();
+    const auto& first = acquire("first", "A");
+    const auto& second = acquire("second", "B");
+    run();
+    EXPECT_EQ(server.writes, writes + 1);
+    EXPECT_LE(network.clock().now(), start + 50ms) << "one node_timeout";
+    EXPECT_EQ(first.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(second.tally()[1].vote, Vote::unknown);
+    EXPECT_EQ(second.tally()[1].cause, Errc::timed_out);
+    EXPECT_TRUE(second.tally()[1].sent) << "so a release must go to this node";
+
+    network.server(2).paused = true;  // otherwise the release would not wait for the frozen server
+    const auto& released = release("second", "B");
+    turn(network.clock().now() + 1ms);
+    EXPECT_THAT(server.log(), ElementsAre("1 SET"));
+    network.resume(1);
+    run_for(5ms);
+    EXPECT_FALSE(released.over());
+    network.resume(2);
+    run();
+    EXPECT_EQ(released.tally()[1].vote, Vote::granted);
+    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 SET", "1 EVALSHA"));
+    EXPECT_EQ(value(1, "first"), "A");
+    EXPECT_EQ(value(1, "second"), "");
+}
+
 // B5: a release is written behind its SET, even if this was given up.
 TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     connect();
