@@ -253,12 +253,12 @@ void AsyncLock::Impl::write_release() noexcept {
 }
 
 /// The lock is not extended any more, so a stop is requested on lost(), as AsyncLeader does for its term. If
-/// the AsyncLock was destroyed after its operation had ended, the lock may be held, and nobody else will
-/// release it. The completion is destroyed last, because it may own the AsyncLock.
+/// the AsyncLock was destroyed before, the lock may be held, and nobody else will release it. If a release is
+/// under way, its job has written it. The completion is destroyed last, because it may own the AsyncLock.
 void AsyncLock::Impl::shut_down() noexcept {
     const auto keep = weak_from_this().lock();
     const auto done = std::move(done_);
-    const bool is_left = self_ && ended_;
+    const bool is_left = self_ && (ended_ || !state_->lease().released);
     shut_down_job();
     if (is_left) write_release();
     self_.reset();

@@ -177,6 +177,17 @@ TEST_P(AtEachSuspensionPoint, AShutdownCallsNoCompletionAndLeavesNothing) {
     });
 }
 
+// The release must be written at the shutdown, and not when the AsyncNodes is destroyed.
+TEST_P(AtEachSuspensionPoint, AShutdownReleasesALockThatWasDestroyedBefore) {
+    at_each([](LoopWorld& world) {
+        world.lock.reset();
+        world.of_loop->shut_down();
+        settle(world);
+        EXPECT_TRUE(world.results.empty());
+        EXPECT_EQ(world.traces(), 0U);
+    });
+}
+
 // The AsyncSemaphore is not destroyed, so only the acquisition itself can release the slot.
 TEST(SemaphoreAtEachSuspensionPoint, AShutdownReleasesTheSlotThatIsBeingAcquired) {
     for (int turns = 0;; ++turns) {
