@@ -116,6 +116,7 @@ private:
     Completion done_{};
     std::unique_ptr<loop::Job> job_{};
     std::optional<std::error_code> ended_{};
+    bool is_in_job_ = false;        // the job is running; a callback of lost() can shut the loop down then
     std::shared_ptr<Impl> self_{};  // keeps this object after the AsyncLock was destroyed
 };
 
@@ -162,22 +163,29 @@ void AsyncLock::Impl::end(Completion done, std::error_code error) noexcept {
 /// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
 /// operation has not begun.
 void AsyncLock::Impl::run(Completion done, std::unique_ptr<loop::Job> job) {
+    const auto keep = shared_from_this();
     done_ = std::move(done);
     job_ = std::move(job);
     run_job();
     if (ended_) wake();
 }
 
+/// While the job runs, a callback of lost() can shut the loop down or destroy the AsyncLock. Therefore the
+/// caller keeps this object, and the job is destroyed after it has returned.
 void AsyncLock::Impl::run_job() {
+    is_in_job_ = true;
     try {
         if (job_->advance()) ended_.emplace();
     } catch (...) {
         ended_ = error_of_exception();
         job_.reset();
     }
+    is_in_job_ = false;
+    if (front->is_shut_down()) shut_down_job();
 }
 
 void AsyncLock::Impl::proceed() {
+    const auto keep = shared_from_this();
     if (job_ && !ended_) run_job();
     if (!ended_) return;
     if (done_)
@@ -189,7 +197,6 @@ void AsyncLock::Impl::proceed() {
 /// Calls the completion, which can begin the next operation or destroy the lock. If the AsyncLock was
 /// destroyed during the operation, the lock is released first.
 void AsyncLock::Impl::report() {
-    const auto keep = shared_from_this();
     auto done = std::move(done_);
     auto result = job_ ? job_->take_result() : Result{*ended_};
     job_.reset();
@@ -203,7 +210,9 @@ void AsyncLock::Impl::report() {
 
 // ---- The end
 
+/// Ends the job, unless run_job() does this later.
 void AsyncLock::Impl::shut_down_job() noexcept {
+    if (is_in_job_) return;
     const auto job = std::move(job_);
     if (job && !ended_) job->shut_down();
     ended_.reset();

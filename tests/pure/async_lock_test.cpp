@@ -469,6 +469,22 @@ TEST_F(InALoop, AnExtensionThatFindsTheLossReportsIt) {
     EXPECT_EQ(losses.size(), 1U);
 }
 
+// The callback runs inside AsyncLock::extend(), because these nodes answer at once.
+TEST_F(InALoop, ACallbackOfTheLossMayShutTheLoopDownAndDestroyTheLock) {
+    auto it = std::make_unique<AsyncLock>(lock({.watchdog = loop_watchdog()}));
+    it->acquire(report());
+    pass(1s);
+    world.forget(0, 1, 2);
+    const std::stop_callback on_stop{it->lost(), [&] {
+                                         of_loop.shut_down();
+                                         it.reset();
+                                     }};
+    it->extend(report());
+    EXPECT_FALSE(it);
+    EXPECT_EQ(results.size(), 1U);
+    EXPECT_TRUE(world.clean());
+}
+
 TEST_F(InALoop, ALeaseWhoseLossWasReportedIsNotExtended) {
     std::optional<AsyncLock> it;
     const auto on_lost = [&](const Result&) {

@@ -257,6 +257,45 @@ TEST(ALockDestroyedDuringAnExtension, ReportsNoLossThatTheExtensionFinds) {
     EXPECT_EQ(reports, 0);
 }
 
+/// Lets an extension find that the nodes have lost the key, and does this in a callback of lost().
+void find_the_loss(const std::function<void(LoopWorld&)>& callback) {
+    LoopWorld world{{.ttl = 10s, .watchdog = loop_watchdog()}};
+    acquire_first(world);
+    for (std::size_t node = 1; node < world.size; ++node) world.ask(node, {"DEL", "r"});
+    int calls = 0;
+    const std::stop_callback on_stop{world.lock->lost(), [&] {
+                                         ++calls;
+                                         callback(world);
+                                     }};
+    world.lock->extend(world.report());
+    world.run_for(200ms);
+    EXPECT_EQ(calls, 1);
+    const bool is_destroyed = !world.lock;
+    EXPECT_EQ(world.holder(0) == "(nil)", is_destroyed) << "whether it was released";
+}
+
+TEST(ACallbackOfTheLossThatAnExtensionFinds, MayShutTheLoopDown) {
+    find_the_loss([](LoopWorld& world) { world.of_loop->shut_down(); });
+}
+
+TEST(ACallbackOfTheLossThatAnExtensionFinds, MayDestroyTheLock) {
+    find_the_loss([](LoopWorld& world) { world.lock.reset(); });
+}
+
+TEST(ACallbackOfTheLossThatAnExtensionFinds, MayDestroyTheLockAndShutTheLoopDown) {
+    find_the_loss([](LoopWorld& world) {
+        world.lock.reset();
+        world.of_loop->shut_down();
+    });
+}
+
+TEST(ACallbackOfTheLossThatAnExtensionFinds, MayShutTheLoopDownAndDestroyTheLock) {
+    find_the_loss([](LoopWorld& world) {
+        world.of_loop->shut_down();
+        world.lock.reset();
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Operations, AtEachSuspensionPoint,
     testing::Values(Scenario{"AcquiresAFreeResource", plain, [](LoopWorld&) {}, acquire},
