@@ -221,12 +221,12 @@ void AsyncLock::Impl::shut_down_job() noexcept {
 void AsyncLock::Impl::leave() noexcept {
     self_ = shared_from_this();
     if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
+    state_->end_watch(state_->number());
     if (front->is_shut_down()) {
         shut_down_job();
         write_release();
         self_.reset();
     } else if (done_) {
-        state_->end_watch(state_->number());
         cancel();
     } else {
         release_and_leave();

@@ -146,8 +146,8 @@ public:
     std::chrono::nanoseconds remaining() const noexcept;
     /// Returns a token as Lock::lost() does. With loop_watchdog(), a stop is requested on the token when the
     /// lock is lost, and inside AsyncNodes::shut_down(), which ends the extensions. In both cases, each
-    /// std::stop_callback on the token is called in the loop, and may call any function of the lock or
-    /// destroy it.
+    /// std::stop_callback on the token is called in the loop. The callback may call any function of any lock,
+    /// and may destroy the lock. If it releases or destroys the lock, LockOptions::on_lost is not called.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;

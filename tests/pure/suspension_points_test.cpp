@@ -257,6 +257,20 @@ TEST(ALockDestroyedDuringAnExtension, ReportsNoLossThatTheExtensionFinds) {
     EXPECT_EQ(reports, 0);
 }
 
+TEST(ALockDestroyedDuringAnExtension, CallsNoOnLostIfACallbackOfLostHasDestroyedIt) {
+    int losses = 0;
+    LoopWorld world{{.ttl = 10s, .watchdog = loop_watchdog(), .on_lost = [&losses](auto&&) { ++losses; }}};
+    acquire_first(world);
+    for (std::size_t node = 0; node < world.size; ++node) world.network.server(node).paused = true;
+    world.run_for(world.lock->remaining() - 20ms);
+    world.lock->extend(world.report());
+    const std::stop_callback on_stop{world.lock->lost(), [&world] { world.lock.reset(); }};
+    world.run_to_the_end();
+    EXPECT_FALSE(world.lock);
+    EXPECT_EQ(world.results[0].error(), Errc::cancelled);
+    EXPECT_EQ(losses, 0);
+}
+
 /// Lets an extension find that the nodes have lost the key, and does this in a callback of lost().
 void find_the_loss(const std::function<void(LoopWorld&)>& callback) {
     LoopWorld world{{.ttl = 10s, .watchdog = loop_watchdog()}};

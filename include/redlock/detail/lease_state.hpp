@@ -136,7 +136,7 @@ public:
         lease_ = lease;
         has_lease_ = true;
         stop_when_lost_ = std::move(stop_when_lost);
-        stop_decided_ = found_lost_ = ending_ = false;
+        stop_decided_ = found_lost_ = ending_ = watch_ended_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
@@ -216,10 +216,11 @@ public:
         stopping.request_stop();
     }
 
-    /// Reports no loss from now on, because the lock is being destroyed.
+    /// Reports no loss from now on, because the lock is being destroyed. If report_loss() is requesting its
+    /// stop, it does not call on_lost.
     void end_watch(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) ending_ = true;
+        if (is_current_locked(number)) ending_ = watch_ended_ = true;
     }
 
     // ---- For the watchdog
@@ -263,8 +264,8 @@ public:
     }
 
     /// Reports the loss if the state is held: first requests a stop on lost(), and then calls on_lost unless
-    /// a release has begun before the call. Without a margin, the validity ends now. Allocates no memory, so
-    /// that a loss is reported even if there is none left.
+    /// a release has begun or the watch has ended before the call. Without a margin, the validity ends now.
+    /// Allocates no memory, so that a loss is reported even if there is none left.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -287,7 +288,7 @@ public:
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
-            if (options_.on_lost && release_has_not_begun(number)) options_.on_lost(loss);
+            if (options_.on_lost && may_call_on_lost(number)) options_.on_lost(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
         }
     }
@@ -300,10 +301,11 @@ private:
 
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
-    /// Returns true if there is a lease, and its release has not begun. Locks mutex_ itself.
-    bool release_has_not_begun(std::uint64_t number) const noexcept {
+    /// Returns true if there is a lease, its release has not begun, and its watch has not ended. Locks mutex_
+    /// itself.
+    bool may_call_on_lost(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
-        return is_current_locked(number) && !lease_.released;
+        return is_current_locked(number) && !lease_.released && !watch_ended_;
     }
 
     /// Returns the source on which the caller must request a stop. begin_release() waits for this stop. The
@@ -355,6 +357,7 @@ private:
     bool stop_decided_ = false;  // see decide_to_stop_locked()
     bool found_lost_ = false;    // an extension has returned `lost`
     bool ending_ = false;        // see the state ending
+    bool watch_ended_ = false;   // see end_watch()
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
     // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
