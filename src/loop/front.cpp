@@ -36,12 +36,13 @@ void Front::on_wake() {
     scheduler_->run();
 }
 
-/// Each member is taken from the list before its turn, because the end of an operation can destroy other
-/// members.
+/// The round of the watchdog must end before detach(). Each member is taken from the list before its turn,
+/// because the end of an operation can destroy other members.
 void Front::shut_down() noexcept {
     if (is_shut_down() || !in_owning_process()) return;
     loop_->set_handler(nullptr);
     std::exchange(loop_, nullptr);
+    renewals_.shut_down();
     while (!members_.empty()) {
         auto& member = *members_.front();
         member.link_.splice(member.link_.end(), members_, member.node_);
