@@ -29,19 +29,32 @@ void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
     if (!batch_) wake_at(queue_.next_turn());
 }
 
+/// First goes on with the round, and then reports losses. In the other order, a lease could be reported as
+/// lost although the replies that extend it have come. A callback of a loss can shut the loop down.
 void Renewals::proceed() {
     const detail::RenewalScope scope{{.queue = &queue_}};
-    if (!batch_ && !queue_.report_losses()) batch_ = queue_.begin_batch();
-    if (batch_) {
-        try {
-            if (!runner_->advance(batch_->requests, batch_->limits, batch_->tallies)) return;
-            queue_.conclude(*batch_);
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            queue_.postpone(*batch_);
-        }
-        batch_.reset();
+    if (batch_) go_on();
+    const bool reported = queue_.report_losses();
+    if (!batch_ && !reported) {
+        batch_ = queue_.begin_batch();
+        if (batch_) go_on();
     }
-    wake_at(queue_.next_turn());
+    if (batch_)
+        wake_by(queue_.next_loss());
+    else
+        wake_at(queue_.next_turn());
+}
+
+/// Goes on with the round of the batch. If the round is over, applies its votes to the leases, and ends the
+/// batch.
+void Renewals::go_on() {
+    try {
+        if (!runner_->advance(batch_->requests, batch_->limits, batch_->tallies)) return;
+        queue_.conclude(*batch_);
+    } catch (...) {  // no memory, or a Nodes of the user that throws
+        queue_.postpone(*batch_);
+    }
+    batch_.reset();
 }
 
 void Renewals::shut_down() noexcept {

@@ -1,4 +1,5 @@
-// The watchdog of an event loop: takes the turns of a RenewalQueue, and makes the rounds in steps.
+// The watchdog of an event loop: takes the turns of a RenewalQueue, and makes the rounds in steps. It reports
+// losses also while a round is under way.
 #pragma once
 
 #include <redlock/detail/renewal_queue.hpp>
@@ -29,10 +30,11 @@ public:
 
 private:
     void proceed() override;
+    void go_on();
 
     detail::RenewalQueue queue_;
     std::optional<detail::RenewalQueue::Batch> batch_{};  // its round is under way
-    std::unique_ptr<RoundRunner> runner_;
+    std::unique_ptr<RoundRunner> runner_;                 // null after shut_down()
 };
 
 }  // namespace redlock::loop

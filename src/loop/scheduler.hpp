@@ -33,6 +33,9 @@ public:
     /// Has proceed() called at `instant`, unless another wake() or wake_at() comes before. Clock::never()
     /// cancels an earlier wake_at().
     void wake_at(Clock::time_point instant) noexcept;
+    /// Has proceed() called at `instant` at the latest. If the instant of the last wake_at() comes first,
+    /// that wake_at() stays.
+    void wake_by(Clock::time_point instant) noexcept;
 
     /// Returns the present instant of the scheduler's clock.
     Clock::time_point now() const noexcept;
@@ -122,6 +125,10 @@ inline void Task::wake_at(Clock::time_point instant) noexcept {
         timer_at_ = scheduler_.timers_.insert(std::move(timer_));
     }
     scheduler_.set_wake_up();
+}
+
+inline void Task::wake_by(Clock::time_point instant) noexcept {
+    if (!timer_.empty() || instant < timer_at_->first) wake_at(instant);
 }
 
 inline void Task::cancel_timer() noexcept {

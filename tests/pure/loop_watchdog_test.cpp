@@ -82,5 +82,78 @@ TEST_F(LoopWatchdog, EndsItsRoundAtTheShutdown) {
     nodes.reset();
 }
 
+// ---- Losses during an extension of another lock
+
+TEST_F(LoopWatchdog, ReportsALossAtItsLimitWhileAnotherExtensionWaits) {
+    const auto start = now();
+    const auto first = acquired("first", watched(30s), 10s);
+    for (std::size_t node = 0; node < size; ++node) network.server(node).latency = 3s;
+    AsyncLock second{*of_loop, "second", watched(10300ms, 5050ms)};
+    second.acquire(report());
+    run_for(1s);
+    silence(0);  // they have executed the SET, and its replies are on their way
+    while (results.size() < 2) loop.run_once(Clock::never());
+    ASSERT_TRUE(second.valid());
+    ASSERT_GT(now(), start + 11250ms) << "the extension of the first lock waits";
+    const auto notify_at = now() + second.remaining() - 5050ms - 5ms;
+    run_for(10s);
+    EXPECT_EQ(losses, 1);
+    EXPECT_GE(lost_at, notify_at);
+    EXPECT_LE(lost_at, notify_at + 1ms);
+    EXPECT_LT(lost_at, start + 11250ms + 5s) << "the end of the round";
+}
+
+/// A lock whose holder finds the loss while the extension of another lock waits for silent servers.
+struct LossFoundDuringAnExtension : LoopWatchdog {
+    void find_the_loss() {
+        for (std::size_t node = 0; node < size; ++node) {
+            network.server(node).latency = 1s;
+            ask(node, {"DEL", "second"});
+        }
+        second->extend(report());
+        run_for(1ms);
+        silence(0);
+        found_by = now() + 1s;
+        run_for(1010ms);
+    }
+
+    std::unique_ptr<AsyncLock> first = acquired("first", watched(30s), 10ms);
+    std::unique_ptr<AsyncLock> second = acquired("second", watched(10min), 11s);
+    Clock::time_point found_by{};
+};
+
+TEST_F(LossFoundDuringAnExtension, IsReportedAtOnce) {
+    find_the_loss();
+    ASSERT_EQ(results.size(), 3U);
+    EXPECT_EQ(results[2].error(), Errc::lost);
+    EXPECT_EQ(losses, 1);
+    EXPECT_LE(lost_at, found_by);
+    EXPECT_TRUE(first->valid());
+    run_for(5s);
+    EXPECT_EQ(losses, 1);
+}
+
+TEST_F(LossFoundDuringAnExtension, MayLeadToAShutdown) {
+    on_loss = [this] { of_loop->shut_down(); };
+    find_the_loss();
+    EXPECT_EQ(losses, 1);
+    EXPECT_FALSE(loop.watches_anything());
+    EXPECT_TRUE(first->lost().stop_requested());
+}
+
+// The replies have come in time, but the loop has not read them when the loss is due.
+TEST_F(LoopWatchdog, CountsTheRepliesThatHaveComeBeforeItReportsALoss) {
+    const auto lock = acquired("r", watched(10s, 3s), 1s);
+    silence(0);
+    run_for(lock->remaining() - 3s - 10ms);
+    ASSERT_EQ(losses, 0);
+    for (std::size_t node = 0; node < size; ++node) network.server(node).resume(now());
+    network.pass(50ms);
+    loop.come_back();
+    run_for(100ms);
+    EXPECT_EQ(losses, 0);
+    EXPECT_GT(lock->remaining(), 3s);
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -111,7 +111,7 @@ public:
     }
 
     // ---- The parts of a turn, for an event loop. Its thread must be in a RenewalScope of this queue, and
-    // the turn must not be interleaved with another one.
+    // only one batch can be under way.
 
     /// Returns when the next turn is due.
     Clock::time_point next_turn() const noexcept {
@@ -119,9 +119,17 @@ public:
         return next_turn_locked();
     }
 
+    /// Returns when the next loss is due, unless its lease is extended before.
+    Clock::time_point next_loss() const noexcept {
+        const std::lock_guard guard{mutex_};
+        auto next = Clock::never();
+        for (const auto& entry : entries_) next = std::min(next, entry.plan.notify_at);
+        return next;
+    }
+
     /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
     /// checked right before its report, because it may have been released or acquired again during the report
-    /// before. Needs no memory.
+    /// before. May be called while a batch is under way, even for a lease of this batch. Needs no memory.
     bool report_losses() noexcept {
         bool reported = false;
         for (auto lost = take_lost(); lost.state; lost = take_lost()) {
