@@ -28,15 +28,16 @@ class Front;  // the state of an AsyncNodes, which its locks share
 /// was made with this object.
 ///
 /// The locks share one connection to each server. Locks that wait in queues (LockOptions::fair) share another
-/// connection to the server with the queues. All locks together make at most 256 rounds (lock.hpp) at the
-/// same time. Other rounds wait, in the order in which they came:
+/// connection to the server with the queues. The operations of a loop make at most 256 rounds (lock.hpp) at
+/// the same time. Other rounds wait, in the order in which they came:
 ///
-///     a round that                 | waits at most until
-///     -----------------------------+------------------------------------------------
-///     acquires, for acquire_for()  | `span` is over
-///     extends, for extend()        | the validity is over; the result is then `lost`
-///     extends, for loop_watchdog() | the loss of a lock must be reported
-///     does anything else           | (no limit)
+///     a round that                | waits at most until
+///     ----------------------------+------------------------------------------------
+///     acquires, for acquire_for() | `span` is over
+///     extends, for extend()       | the validity is over; the result is then `lost`
+///     does anything else          | (no limit)
+///
+/// The extensions of loop_watchdog() (async_lock.hpp) do not wait, because they share one further round.
 ///
 /// After fork() the child may only destroy the object and its locks. In the child, this touches neither the
 /// loop nor the servers.
@@ -60,14 +61,15 @@ public:
 
     /// Calls shut_down(). Blocks for at most a millisecond, or for at most one NodesOptions::node_timeout if
     /// the RedisNodes was destroyed before. Must not be called inside EventLoop::ready() or wake(), and so
-    /// not by a completion.
+    /// neither by a completion nor by another callback.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
     /// Ends the use of the loop. Blocks for at most a millisecond. When this function has returned, the
     /// library has called EventLoop::forget() for each descriptor, and does not use the loop any more. A
-    /// completion may call this function. A second call does nothing.
+    /// completion, LockOptions::on_lost or a std::stop_callback on lost() may call this function. A second
+    /// call does nothing.
     ///
     /// - Operations: all operations end, and their completions are destroyed without a call. A function that
     ///   would begin an operation afterwards does nothing, and destroys its completion.

@@ -10,7 +10,7 @@ namespace redlock::loop {
 Renewals::Renewals(Front& front)
     : Task(front.scheduler()),
       queue_(front.clock()),
-      runner_(std::make_unique<RoundRunner>(front, static_cast<Task&>(*this))) {}
+      runner_(std::make_unique<RoundRunner>(front, static_cast<Task&>(*this), RoundRunner::Limit::none)) {}
 
 Renewals::~Renewals() = default;
 

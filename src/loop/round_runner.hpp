@@ -1,4 +1,5 @@
-// Makes the rounds of one task, one after the other, within the limit of rounds of the loop.
+// Makes the rounds of one task, one after the other. Each round needs one of the places for rounds of the
+// loop, unless the task has no limit.
 #pragma once
 
 #include "loop/front.hpp"
@@ -13,7 +14,11 @@ namespace redlock::loop {
 
 class RoundRunner {
 public:
-    RoundRunner(Front& front, Task& task) : front_(front), task_(task), place_(front.places(), task) {}
+    /// Whether the rounds of the task need a place.
+    enum class Limit : bool { none, places };
+
+    RoundRunner(Front& front, Task& task, Limit limit = Limit::places)
+        : front_(front), task_(task), limit_(limit), place_(front.places(), task) {}
 
     /// Begins a round, or goes on with it, and returns true once it is over. Otherwise the task is woken when
     /// the function must be called again, with the same arguments. The round begins when there is a place for
@@ -38,7 +43,8 @@ public:
 
 private:
     bool may_begin(const RoundLimits& limits) {
-        return place_.take() || limits.stop.stop_requested() || task_.now() >= limits.deadline;
+        return limit_ == Limit::none || place_.take() || limits.stop.stop_requested() ||
+               task_.now() >= limits.deadline;
     }
 
     void end() noexcept {
@@ -48,6 +54,7 @@ private:
 
     Front& front_;
     Task& task_;
+    const Limit limit_;
     RoundPlaces::Place place_;
     std::unique_ptr<RoundInSteps> round_{};
 };

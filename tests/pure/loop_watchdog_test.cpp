@@ -4,6 +4,8 @@
 
 #include <redlock/async_lock.hpp>
 
+#include "loop/round_places.hpp"
+
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -153,6 +155,21 @@ TEST_F(LoopWatchdog, CountsTheRepliesThatHaveComeBeforeItReportsALoss) {
     run_for(100ms);
     EXPECT_EQ(losses, 0);
     EXPECT_GT(lock->remaining(), 3s);
+}
+
+// ---- The limit of rounds
+
+TEST_F(LoopWatchdog, ExtendsWhileAllPlacesForRoundsAreTaken) {
+    const auto lock = acquired("r", watched(30s), 11s);
+    silence(1);
+    std::vector<AsyncLock> others;
+    for (std::size_t i = 0; i < loop::RoundPlaces::size + 1; ++i) {
+        others.emplace_back(*of_loop, "other:" + std::to_string(i), LockOptions{.ttl = 30s});
+        others.back().try_acquire(report());
+    }
+    run_for(1s);
+    EXPECT_EQ(results.size(), 1U) << "the others wait";
+    EXPECT_TRUE(extension_has_come(0));
 }
 
 }  // namespace
