@@ -191,14 +191,14 @@ void AsyncLeader::Impl::pause_after(Result result) {
     wake();
 }
 
-/// The completion is called last, because it can begin the next run() or destroy the AsyncLeader.
+/// The completion is called last, because it can begin the next run() or destroy the AsyncLeader. There is
+/// none if on_failure or on_error has shut the loop down and then thrown an exception.
 void AsyncLeader::Impl::finish(std::exception_ptr failure) {
     state_ = State::idle;
     error_ = {};
     const auto self = std::move(self_);
     const auto work = std::move(work_);
-    auto done = std::move(done_);
-    done(std::move(failure));
+    if (auto done = std::move(done_)) done(std::move(failure));
 }
 
 // ---- The end

@@ -442,6 +442,36 @@ TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDown) {
     EXPECT_TRUE(world.clean());
 }
 
+// The exception would end run(), and so call the completion, which the shutdown has destroyed.
+TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDownAndThrow) {
+    for (const bool work_fails : {false, true}) {
+        World other_world;
+        VirtualLoop other_loop{other_world.clock};
+        AsyncNodes of_other{other_world, other_loop, other_world.clock, other_world.entropy};
+        int shutdowns = 0;
+        const auto throw_after_shutdown = [&] {
+            of_other.shut_down();
+            ++shutdowns;
+            throw std::runtime_error("broken");
+        };
+        LeaderOptions its{.ttl = ttl};
+        if (work_fails)
+            its.on_error = [&](const std::exception_ptr&) { throw_after_shutdown(); };
+        else
+            its.on_failure = [&](const Result&) { throw_after_shutdown(); };
+        if (!work_fails) other_world.cut_all();
+        AsyncLeader other{of_other, the_resource, its};
+        other.run([](const AsyncTerm&) { throw std::logic_error("broken work"); }, report_end());
+        while (other_loop.run_once()) {
+        }
+        EXPECT_EQ(shutdowns, 1);
+        other.cancel();
+        other_world.heal_all();
+        EXPECT_TRUE(other_world.clean());
+    }
+    EXPECT_THAT(ends, IsEmpty());
+}
+
 // ---- Options
 
 TEST_F(LeadershipInALoop, RejectsImpossibleOptions) {
