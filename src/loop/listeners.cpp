@@ -35,6 +35,8 @@ Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::
 bool Listeners::join(std::size_t node, User& user, bool probes) {
     auto& it = of_[node];
     const auto now = network_.clock().now();
+    // The place of the user is allocated first, so that no listener is left without a user.
+    it.users.reserve(it.users.size() + 1);
     if (!it.listener) {
         auto listener = nodes_[node]->check_out_listener(now, probes);
         if (!listener) return false;

@@ -75,6 +75,8 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
         task_->wake_at(limits.deadline);
         return false;
     }
+    // Without memory for the ticket, the waiter stays joined, and its destructor leaves the listener.
+    auto ticket = state == State::listening ? listeners_.new_ticket(node, *this, place_.resource()) : "";
     joined_ = false;
     if (state == State::none)
         if (const auto& why = listeners_.failure(node); why.cause && !is_transient(why.cause))
@@ -83,7 +85,6 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
         listeners_.leave(node, *this, false);
         return true;
     }
-    auto ticket = listeners_.new_ticket(node, *this, place_.resource());
     leave_home(false);
     home_ = node;
     ticket_ = std::move(ticket);

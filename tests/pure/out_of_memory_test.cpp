@@ -649,6 +649,69 @@ TEST_P(OutOfMemoryInTheLoop, AnAcquisitionThrowsOrCallsItsCompletionOnceAndLeave
     EXPECT_GT(successes, 0);
 }
 
+class OutOfMemoryInTheListeners : public OutOfMemoryInTheLoop {};
+INSTANTIATE_TEST_SUITE_P(OneFailure, OutOfMemoryInTheListeners, testing::Values(1));
+
+// The waiters of a loop share a listener. After the failure, the loop must neither call a waiter that was
+// destroyed nor keep a listener that no waiter uses.
+TEST_P(OutOfMemoryInTheListeners, AWaiterThatFailsDisturbsNoOtherWaiter) {
+    for (const bool other_waits : {false, true}) {
+        long count = 0;
+        int failures = 0;
+        int late = 0;
+        for (bool went_on = true; went_on; ++count) {
+            WaitingWorld world;
+            MemoryLoopNodes nodes{world.network, world.size, {.node_timeout = 50ms}};
+            MemoryLoop loop{world.network};
+            AsyncNodes of_loop{nodes, loop, world.network.clock(), world.entropy};
+            const auto run_for = [&](Clock::duration span) {
+                const auto end = world.now() + span;
+                while (loop.run_once(end)) {
+                }
+            };
+            std::optional<Result> of_waiter;
+            std::optional<Result> of_other;
+            const LockOptions options{.ttl = 1min, .retry = {.delay = 100ms}, .fair = true};
+            AsyncLock waiter{of_loop, "r", options};
+            AsyncLock other{of_loop, "r", options};
+            const auto let_other_wait = [&] {
+                if (of_other && of_other->error() != no_memory) return;
+                of_other.reset();
+                other.acquire_for(1min, [&](Result it) { of_other = std::move(it); });
+            };
+            auto holder = world.lock(world.client(), {}, {.ttl = 1min});
+            ASSERT_THAT(holder.acquire(), Succeeds());
+            if (other_waits) let_other_wait();
+            run_for(20ms);
+            went_on = fails_after(count, [&] {
+                try {
+                    waiter.acquire_for(30ms, [&](Result it) { of_waiter = std::move(it); });
+                } catch (const std::bad_alloc&) {
+                    of_waiter = Result{no_memory};
+                }
+                run_for(150ms);
+            });
+            ASSERT_TRUE(of_waiter) << count;
+            ASSERT_EQ(loop.watches_anything(), other_waits && !of_other) << count;
+            failures += of_waiter->error() == no_memory ? 1 : 0;
+            if (!other_waits || of_other) let_other_wait();
+            run_for(50ms);
+            ASSERT_FALSE(of_other) << count << ": " << of_other->message();
+            (void)holder.release();
+            run_for(20ms);
+            late += of_other ? 0 : 1;
+            run_for(500ms);
+            ASSERT_TRUE(of_other) << count;
+            ASSERT_THAT(*of_other, Succeeds()) << count;
+            other.release([](const Result& it) { EXPECT_THAT(it, Succeeds()); });
+            run_for(500ms);
+            ASSERT_FALSE(loop.watches_anything()) << count;
+        }
+        EXPECT_GT(failures, 20) << "nothing was asked for: this shows nothing";
+        EXPECT_LT(late, 10) << "a ticket may stay in the queue, and then delays the next waiter";
+    }
+}
+
 // The connection of a release that nobody awaits breaks. Only completions may throw exceptions into the loop
 // of the program.
 TEST_P(OutOfMemoryInARound, AReleaseIsSentAgainInALoopWhenThereIsMemoryAgain) {
