@@ -74,7 +74,10 @@ public:
     }
 
     /// Extends the lock on all levels, because there is only one lease.
-    Result extend() { return is_mine() ? lock_.extend() : not_mine(); }
+    Result extend() {
+        if (is_mine()) return lock_.extend();
+        return is_here(holder_.load()) ? refused() : Result{Errc::not_held};
+    }
 
     /// Releases one level. For the outermost level, releases the lock as Lock::release() does. Afterwards the
     /// object is free for all threads. If the result is `no_quorum`, release() can be repeated until another
@@ -126,7 +129,7 @@ private:
         if (is_mine()) {
             if (--level_ > 0) return inner();
         } else if (!claim()) {  // an earlier release may be repeated, see release()
-            return not_mine();
+            return refused();
         }
         auto result = release();
         holder_.store(no_thread);
@@ -139,9 +142,9 @@ private:
         return !is_here(holder) && holder_.compare_exchange_strong(holder, caller());
     }
 
-    Result not_mine() const noexcept {
-        return is_here(holder_.load()) ? Result{std::make_error_code(std::errc::operation_not_permitted)}
-                                       : Result{Errc::not_held};
+    /// Returns the result of an operation while another thread is the holder.
+    static Result refused() noexcept {
+        return Result{std::make_error_code(std::errc::operation_not_permitted)};
     }
 
     /// Returns the result of an operation on an inner level.
@@ -157,7 +160,7 @@ private:
             if (result) ++level_;
             return result;
         }
-        if (!claim()) return not_mine();
+        if (!claim()) return refused();
         const auto make_free = [](RecursiveLock* lock) { lock->holder_.store(no_thread); };
         std::unique_ptr<RecursiveLock, decltype(+make_free)> unless_acquired{this, make_free};
         auto result = acquire();

@@ -4,6 +4,8 @@
 #include <redlock/recursive_lock.hpp>
 
 #include <mutex>
+#include <span>
+#include <system_error>
 #include <thread>
 
 namespace redlock::test {
@@ -76,6 +78,36 @@ TEST_F(RecursiveLockTest, RejectsOtherThreads) {
                   return result;
               }),
               std::error_code{});
+}
+
+// While a thread is refused, the other one releases the lock.
+TEST_F(RecursiveLockTest, RejectsAnotherThreadWithTheSameErrorDuringARelease) {
+    struct Willing final : Nodes {
+        Willing() : Nodes({"a"}) {}
+        using Nodes::ask;
+        void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+            for (std::size_t i = 0; i < requests.size(); ++i) tallies[i].grant(0);
+        }
+    } nodes;
+    RecursiveLock contended{nodes, the_resource, no_retry()};
+    const auto refused = std::make_error_code(std::errc::operation_not_permitted);
+    const auto acquire_often = [&] {
+        for (int acquired = 0; acquired < 3000;) {
+            const auto error = contended.acquire().error();
+            if (!error) {
+                ++acquired;
+                contended.unlock();
+            } else if (error != refused) {
+                return error;
+            }
+        }
+        return std::error_code{};
+    };
+    std::error_code other_error;
+    std::thread other{[&] { other_error = acquire_often(); }};
+    EXPECT_EQ(acquire_often(), std::error_code{});
+    other.join();
+    EXPECT_EQ(other_error, std::error_code{});
 }
 
 // The C++ library may give the id of a thread that has ended to a later thread.
