@@ -159,7 +159,7 @@ public:
     void shut_down() noexcept override {
         if (earlier_) return earlier_->shut_down();
         flow_.destroy();
-        acquire_.for_each_unreleased([&](const Request& request) { write(lock_.front, request); });
+        for_each_unreleased([&](const Request& request) { write(lock_.front, request); });
     }
 
 private:
@@ -171,21 +171,33 @@ private:
         if (!error) begin_acquisition();
     }
 
-    /// Without memory for the watchdog, the lease ends here, and is released as that of a failed flow.
+    /// Without memory for the watchdog, the lease ends here, and is released as by a release of the lock.
     void begin_acquisition() {
         const auto& lease = acquire_.lease();
         const auto acquisition = lock_.state->begin(lease, std::move(lost_));
         try {
             if (lock_.options.watchdog) lock_.front.renewals().add({lock_.state, acquisition});
         } catch (...) {
+            unextended_ = lock_.state->lease(acquisition);
             lock_.state->forget();
             throw;
         }
         lock_.state->describe_holder(lease, lock_.options.ttl);
     }
 
+    /// Calls `send` with each command that the failed flow has left to do.
+    template <class Send>
+    void for_each_unreleased(Send send) {
+        if (unextended_.empty()) return acquire_.for_each_unreleased(send);
+        flow::Release release{operation_, lock_.front.clock(), lock_.state->resources(), unextended_,
+                              lock_.options.fair};
+        const auto request = release.request_at(lock_.task.now());
+        unextended_.released = true;  // the next request is a repeated one
+        send(request);
+    }
+
     void send_what_is_left() {
-        acquire_.for_each_unreleased([this](const Request& request) {
+        for_each_unreleased([this](const Request& request) {
             (void)lock_.front.nodes().ask(request, {.awaits_answers = false});
         });
     }
@@ -209,6 +221,7 @@ private:
     std::stop_source stop_{};
     const algorithm::AcquireLimits limits_;  // before acquire_, which copies the token
     std::unique_ptr<Job> earlier_{};         // the release of an earlier acquisition
+    Lease unextended_{};                     // a lease that the watchdog could not take over
     std::exception_ptr failure_{};           // the exception of the flow, with which the operation ends
     Clock::time_point release_until_{};      // if the flow has failed: when its keys have expired
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().

@@ -2,7 +2,12 @@
 // time has passed.
 #include "world.hpp"
 
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewer.hpp>
+
+#include <new>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace redlock::test {
@@ -101,6 +106,36 @@ TEST_F(MinHold, AppliesToEachOfSeveralResources) {
     ASSERT_THAT(both.acquire(), Succeeds());
     EXPECT_THAT(both.release(), Succeeds());
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:min-hold", resource), 5U);
+}
+
+// The lock was acquired, and is released because nobody would extend it.
+TEST_F(MinHold, AppliesIfTheWatchdogCannotBegin) {
+    struct Unable final : detail::Renewer {
+        explicit Unable(Clock& of_locks) : of_locks(of_locks) {}
+        Clock& clock() noexcept override { return of_locks; }
+        void add(detail::Acquisition) override {
+            if (has_memory) throw std::system_error{no_thread};
+            throw std::bad_alloc{};
+        }
+        void remove(const detail::Acquisition&) noexcept override {}
+        Clock& of_locks;
+        bool has_memory = true;
+        std::error_code no_thread = std::make_error_code(std::errc::resource_unavailable_try_again);
+    } watchdog{world.clock};
+    lock.reset();
+    world.pass(41s);
+    options.watchdog = &watchdog;
+    for (const bool has_memory : {true, false}) {
+        watchdog.has_memory = has_memory;
+        auto unextended = world.lock(options);
+        EXPECT_THAT(
+            unextended.acquire(),
+            FailsWith(has_memory ? watchdog.no_thread : std::make_error_code(std::errc::not_enough_memory)));
+        EXPECT_FALSE(unextended.valid());
+        expect_rest(40s);
+        world.pass(41s);
+        EXPECT_TRUE(world.clean());
+    }
 }
 
 // A failed attempt has held nothing, so nothing is kept.

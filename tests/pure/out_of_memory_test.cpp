@@ -226,6 +226,25 @@ TEST_P(OutOfMemory, ASemaphoreOfALoopFailsAndLeavesNoKeys) {
     an_acquire_fails_and_leaves_no_keys<AsyncSemaphore>(GetParam());
 }
 
+// There may be no memory to begin the extensions of a lock that was acquired.
+TEST_P(OutOfMemory, AnAcquireInALoopFailsAndKeepsTheMinimumHoldIfTheLockWasAcquired) {
+    int kept = 0;
+    for (long count = 0;; ++count) {
+        LoopWithoutMemory<AsyncLock> it{GetParam()};
+        auto with_min_hold = options(loop_watchdog());
+        with_min_hold.min_hold = 20s;
+        it.lock = it.make(with_min_hold);
+        const auto result = it.acquire(count);
+        if (!it.allocation_failed) break;
+        if (result) continue;
+        EXPECT_EQ(result.error(), no_memory) << count;
+        const bool keeps = it.world.held_by("redlock:min-hold") == it.world.size();
+        kept += keeps ? 1 : 0;
+        EXPECT_TRUE(keeps || it.world.clean()) << count;
+    }
+    EXPECT_GT(kept, 0);
+}
+
 TEST_P(OutOfMemory, AnExtensionOrAReleaseInALoopFailsAndCanBeRepeated) {
     for (long count = 0;; ++count) {
         LoopWithoutMemory<AsyncLock> it{GetParam()};
