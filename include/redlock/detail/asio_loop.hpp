@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -164,10 +165,8 @@ public:
         unposted_.move_to(unposted);
         for (const auto& [fd, descriptor] : descriptors_) release(descriptor);
         descriptors_.clear();
-        if (!timer_) return;
-        ErrorCode ignored;
-        timer_->stream.close(ignored);
-        timer_.reset();  // before its context is destroyed
+        if (timer_) timer_->stream.reset();
+        timer_.reset();
     }
 
     void watch(int fd, bool reads, bool writes) override {
@@ -189,7 +188,7 @@ public:
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
         timer_->reads.wanted = delay != delay.max();
-        if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream.native_handle(), delay);
+        if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream->native_handle(), delay);
         wait(timer_);
     }
 
@@ -203,8 +202,9 @@ private:
         WaitMemory memory{};
     };
     struct Descriptor {
-        Descriptor(const InContext& executor, int fd) : stream(executor, fd) {}
-        net::posix::basic_stream_descriptor<InContext> stream;
+        Descriptor(const InContext& executor, int fd) : stream(std::in_place, executor, fd) {}
+        // Empty if the descriptor was released. A Wait may then keep this object longer than the context.
+        std::optional<net::posix::basic_stream_descriptor<InContext>> stream;
         Direction reads{};
         Direction writes{};
     };
@@ -227,22 +227,26 @@ private:
         Direction Descriptor::*direction;
     };
 
-    /// Keeps the destructor of the stream from closing the descriptor. `it` is null if watch() has thrown.
+    /// Destroys the stream without closing the descriptor. `it` is null if watch() has thrown.
     static void release(const Shared& it) noexcept {
-        if (it) it->stream.release();
+        if (!it) return;
+        it->stream->release();
+        it->stream.reset();
     }
 
     void wait(const Shared& it) {
-        if (it->reads.wanted && !it->reads.waits) wait(it, &Descriptor::reads, it->stream.wait_read);
-        if (it->writes.wanted && !it->writes.waits) wait(it, &Descriptor::writes, it->stream.wait_write);
+        if (it->reads.wanted && !it->reads.waits)
+            wait(it, &Descriptor::reads, net::posix::descriptor_base::wait_read);
+        if (it->writes.wanted && !it->writes.waits)
+            wait(it, &Descriptor::writes, net::posix::descriptor_base::wait_write);
         const bool wanted = it->reads.wanted || it->writes.wanted;
         ErrorCode ignored;
-        if (!wanted && (it->reads.waits || it->writes.waits)) it->stream.cancel(ignored);
+        if (!wanted && (it->reads.waits || it->writes.waits)) it->stream->cancel(ignored);
     }
 
     void wait(const Shared& it, Direction Descriptor::*direction,
               net::posix::descriptor_base::wait_type type) {
-        it->stream.async_wait(type, Wait{shared_from_this(), it, direction});
+        it->stream->async_wait(type, Wait{shared_from_this(), it, direction});
         (*it.*direction).waits = true;
     }
 
@@ -261,20 +265,20 @@ private:
     }
 
     /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that the library
-    /// wants now. Does nothing for a descriptor that was forgotten, because its stream is not open any more.
+    /// wants now. Does nothing for a descriptor that was forgotten, because it has no stream any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
         (*it.*direction).waits = false;
-        if (!it->stream.is_open()) return;
+        if (!it->stream) return;
         if (!error && (*it.*direction).wanted) {
             it->reads.wanted = it->writes.wanted = false;
             if (it == timer_) {
                 post_all();
                 wake();
             } else {
-                ready(it->stream.native_handle());
+                ready(it->stream->native_handle());
             }
         }
-        if (it->stream.is_open()) wait(it);
+        if (it->stream) wait(it);
     }
 
     const std::int64_t process_ = this_process();
@@ -293,13 +297,30 @@ public:
     using key_type = Service;
     static inline net::execution_context::id id{};
 
-    explicit Service(net::execution_context& context) : service(context) {}
+    /// Asio destroys its services in the reverse order in which they were made. The unused descriptor makes
+    /// the service of the descriptors first, so that the loops can use it until they are shut down.
+    explicit Service(net::execution_context& context) : service(context) {
+        const net::posix::basic_stream_descriptor<InContext> unused{InContext{context}};
+    }
+    /// Asio does not call shutdown() if the destructor of a handler made the service, and the destructor of
+    /// the context destroyed this handler.
+    ~Service() override {
+        if (!is_shut_down_) shutdown();
+    }
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
 
     /// Returns the loop of these nodes, and makes it if there is none. Drops the loops whose nodes were
     /// destroyed, except those whose mutex is locked, because they are in use. Waiting for the mutex could be
-    /// a deadlock, because a callback on lost() can call this function.
+    /// a deadlock, because a callback on lost() can call this function. After the shutdown, returns a new
+    /// loop that is shut down.
     std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
+        if (is_shut_down_) {
+            auto loop = std::make_shared<Loop>(context(), nodes);
+            loop->shut_down();
+            return loop;
+        }
         std::erase_if(loops_, [](const auto& loop) {
             const std::unique_lock free{loop->mutex(), std::try_to_lock};
             if (!free.owns_lock() || !loop->expired()) return false;
@@ -312,19 +333,22 @@ public:
     }
 
 private:
-    /// A child of fork() keeps the loops for ever, because it may share the reactor with its parent.
+    /// The handlers that this destroys may call loop_of(). A child of fork() keeps the loops for ever,
+    /// because it may share the reactor with its parent.
     void shutdown() noexcept override {
+        is_shut_down_ = true;
+        const auto loops = std::exchange(loops_, {});
         if (process_ != this_process()) {
-            (void)new auto(std::move(loops_));
+            (void)new auto(loops);
             return;
         }
-        for (const auto& loop : loops_) loop->shut_down();
-        loops_.clear();
+        for (const auto& loop : loops) loop->shut_down();
     }
 
     const std::int64_t process_ = this_process();
     std::mutex mutex_{};
     std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
+    bool is_shut_down_ = false;                   // true from the beginning of shutdown()
 };
 
 inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {

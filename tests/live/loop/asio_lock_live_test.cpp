@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -310,6 +311,38 @@ TEST_F(Asio, ALockMayOutliveItsContext) {
     of_lock.reset();
     EXPECT_TRUE(lock.valid());
     lock = Lock{context, nodes, "another"};
+    EXPECT_TRUE(no_key_is_left());
+}
+
+// The destructor of the context destroys handlers: first those of the operations of locks, and then those
+// that were posted. The destructors of these handlers make locks with the nodes of the first lock, and with
+// others.
+TEST_F(Asio, AHandlerThatIsDestroyedWithItsContextMayMakeLocks) {
+    RedisNodes others{cluster.uris()};
+    for (const auto* const owner : {"an operation", "a posted handler", "a posted handler, without a lock"}) {
+        SCOPED_TRACE(owner);
+        const std::string_view of{owner};
+        std::vector<Lock> made;
+        std::optional<Lock> lock;
+        auto of_lock = std::make_unique<net::io_context>();
+        const auto make_locks = [&made, &its_context = *of_lock, of_others = &others,
+                                 of_nodes = &nodes](void*) {
+            for (auto* const of_late : {of_nodes, of_others}) {
+                made.emplace_back(its_context, *of_late, "orders:42");
+                made.back().async_acquire([](const Result&) { FAIL(); });
+            }
+        };
+        const auto handler = [](auto end) { return [end = std::move(end)](const auto&...) { FAIL(); }; };
+        std::shared_ptr<void> at_its_end{nullptr, make_locks};
+        if (of != "a posted handler, without a lock") lock.emplace(*of_lock, nodes, "orders:42");
+        if (of == "an operation")
+            lock->async_acquire(handler(std::move(at_its_end)));
+        else
+            net::post(*of_lock, handler(std::move(at_its_end)));
+        of_lock.reset();
+        EXPECT_EQ(made.size(), 2U);
+        EXPECT_FALSE(made.front().valid());
+    }
     EXPECT_TRUE(no_key_is_left());
 }
 
