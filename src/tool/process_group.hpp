@@ -1,6 +1,7 @@
 // The command and all that it starts: a process group of its own, so that they can be signalled together.
 #pragma once
 
+#include "group_members.hpp"
 #include "group_signals.hpp"
 #include "guardian.hpp"
 #include "signals.hpp"
@@ -49,8 +50,9 @@ public:
     /// The signal that stopped the command, or what it has left behind, since this was last asked.
     std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
 
-    /// Whether anything of the group is left, be it what the command left behind.
-    bool alive() const noexcept { return !status_ || group_exists(id_); }
+    /// Whether anything of the group is left, be it what the command left behind. Zombies do not count: those
+    /// of our children are gone after refresh(), and those of a daemon may stay for as long as it lives.
+    bool alive() { return !status_ || members_.any_alive(id_); }
 
     /// To all of it; what is stopped is continued, so that it can take notice. False: we may not.
     bool signal(int number) const noexcept { return signal_group(id_, number); }
@@ -67,6 +69,7 @@ private:
     std::optional<int> status_{};
     std::optional<int> killed_by_{};
     std::optional<int> stop_{};
+    GroupMembers members_{};
 };
 
 }  // namespace redlock::tool

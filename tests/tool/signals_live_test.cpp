@@ -287,5 +287,61 @@ TEST_F(EndOfRun, ComesWithTheEndOfTheLastOrphan) {
     EXPECT_EQ(tool.wait().status, 5);
 }
 
+/// Starts a daemon, which lives on in a session of its own, and never waits for its child. The child has
+/// ended, and stays a zombie in the process group of the command.
+const std::string leave_zombie =
+    "sh -c 'until [ -e $DIR/daemon ]; do sleep 0.01; done & echo $! >$DIR/zombie; "
+    "exec setsid sh -c \"echo \\$\\$ >$DIR/daemon; exec sleep 1000\"' & "
+    "until [ -s $DIR/daemon ] && grep -q '^State:.Z' /proc/$(cat $DIR/zombie)/status; do sleep 0.01; done; "
+    "touch $DIR/begun; ";
+
+class ZombieOfADaemon : public EndOfRun {
+protected:
+    ~ZombieOfADaemon() override {
+        if (!world.in("daemon").empty()) ::kill(std::stoi(world.pid_in("daemon")), SIGKILL);
+    }
+
+    void expect_end(Tool& tool, int status) {
+        EXPECT_TRUE(wait_until([&] { return !tool.running(); }, 20s)) << tool.err();
+        if (tool.running()) tool.signal(SIGKILL);
+        EXPECT_EQ(tool.wait().status, status);
+        EXPECT_TRUE(!world.has("begun") || lives(world.pid_in("daemon")));
+        EXPECT_EQ(world.keys(), 0U);
+    }
+};
+
+TEST_F(ZombieOfADaemon, IsNoProcessThatTheCommandLeftRunning) {
+    auto tool = world.start(world.job(leave_zombie + "exit 5"));
+    expect_end(tool, 5);
+    EXPECT_THAT(tool.err(), Not(HasSubstr("left running")));
+}
+
+TEST_F(ZombieOfADaemon, DoesNotDelayTheEndAfterMaxHold) {
+    auto tool =
+        world.start(world.job(leave_zombie + "exec sleep 1000", {"--max-hold", "2", "--grace", "0.1"}));
+    expect_end(tool, 75);
+}
+
+TEST_F(ZombieOfADaemon, DoesNotDelayTheEndAfterASignal) {
+    auto tool = world.start(world.job(leave_zombie + "exec sleep 1000", {"--grace", "0.1"}));
+    ASSERT_TRUE(world.comes("begun"));
+    tool.signal(SIGTERM);
+    expect_end(tool, 143);
+}
+
+// The living process is found beside the zombie, even after the first process that was found has ended.
+TEST_F(ZombieOfADaemon, DoesNotHideProcessesThatTheCommandLeftRunning) {
+    auto tool = world.start(world.job(leave_zombie +
+                                      "for i in 1 2; do sh -c \"until [ -e $DIR/go$i ]; do sleep 0.01; done; "
+                                      "touch $DIR/left$i\" & done; exit 5"));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));
+    world.touch("go1");
+    EXPECT_TRUE(world.comes("left1"));
+    EXPECT_EQ(world.keys(), 3U);
+    world.touch("go2");
+    expect_end(tool, 5);
+    EXPECT_TRUE(world.has("left2"));
+}
+
 }  // namespace
 }  // namespace redlock::test
