@@ -152,7 +152,7 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
 template <class L>
 int run_and_release(const RunArguments& request, L& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
-    Ending ending{exit_status::lost, false};
+    Ending ending{exit_status::lost, {}};
     std::optional<std::string> no_process;
     try {
         if (lock.valid())
@@ -166,9 +166,9 @@ int run_and_release(const RunArguments& request, L& lock, Signals& signals, cons
     if (!loss.why()) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
-    if (!ending.interrupted) return ending.status;
-    ::kill(0, SIGINT);  // for a script around us, which Ctrl-C has not reached
-    return die_of(SIGINT);
+    if (!ending.interrupted_by) return ending.status;
+    ::kill(0, *ending.interrupted_by);  // for a script around us, which the key has not reached
+    return die_of(*ending.interrupted_by);
 }
 
 template <class L>

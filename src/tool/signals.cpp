@@ -2,6 +2,12 @@
 
 #include "exit_status.hpp"
 
+#if defined(__linux__)
+#include <sys/prctl.h>
+#else
+#include <sys/resource.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -14,6 +20,16 @@ namespace {
 bool is_ignored(int signal) noexcept {
     struct sigaction now {};
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// Linux ignores a limit of 0 if it passes the memory to a program instead of writing a file.
+void disable_core_dumps() noexcept {
+#if defined(__linux__)
+    ::prctl(PR_SET_DUMPABLE, 0UL);
+#else
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+#endif
 }
 
 }  // namespace
@@ -61,6 +77,7 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
 }
 
 int die_of(int signal) {
+    disable_core_dumps();
     sigset_t only;
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);

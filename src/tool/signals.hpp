@@ -51,7 +51,8 @@ private:
 };
 
 /// Ends this process as `signal` would have ended it without a handler, so that the parent process sees the
-/// signal. Returns the exit status if the process survives, as the first process of a container does.
+/// signal. Returns the exit status if the process survives, as the first process of a container does. The
+/// kernel writes no core file, because there may be passwords in it.
 int die_of(int signal);
 
 }  // namespace redlock::tool

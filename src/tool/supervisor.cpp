@@ -52,11 +52,13 @@ public:
             if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
             command_.refresh();
         }
-        const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
+        const auto killed_by = command_.killed_by();
+        const bool interrupted = has_terminal_ && !told_to_end_ && !stopped_for_loss_ &&
+                                 (killed_by == SIGINT || killed_by == SIGQUIT);
         take_terminal_back();
         const int status =
             stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
-        return {status, interrupted && !stopped_for_loss_};
+        return {status, interrupted ? killed_by : std::nullopt};
     }
 
 private:

@@ -35,8 +35,9 @@ struct SupervisionPolicy {
 };
 
 struct Ending {
-    int status;        ///< that of the command, or exit_status::lost where it had to be stopped
-    bool interrupted;  ///< by Ctrl-C, which reached the command alone
+    int status;  ///< that of the command, or exit_status::lost where it had to be stopped
+    /// SIGINT or SIGQUIT if Ctrl-C or Ctrl-\ has killed the command, which alone got the signal.
+    std::optional<int> interrupted_by;
 };
 
 /// Returns when the whole group has ended.

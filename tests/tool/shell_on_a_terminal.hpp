@@ -26,6 +26,7 @@ public:
     void enter(const std::string& line) { type(line + "\n"); }
     void interrupt() { type("\x03"); }  // Ctrl-C
     void suspend() { type("\x1a"); }    // Ctrl-Z
+    void quit() { type("\x1c"); }       // Ctrl-\, which must not be the last character of a comment
 
     /// Reads until `text` has come since the last call that found something; false if it does not.
     bool shows(const std::string& text);

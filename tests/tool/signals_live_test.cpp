@@ -2,7 +2,12 @@
 #include "subreaper.hpp"
 #include "tool_world.hpp"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -42,9 +47,28 @@ TEST_P(Signals, ReachAllThatTheCommandStarted) {
     EXPECT_TRUE(world.has("heard"));
 }
 
+/// For as long as this lives, what is started writes its memory to a file if a signal such as SIGQUIT kills
+/// it.
+class WritingCores {
+public:
+    WritingCores() {
+        ::getrlimit(RLIMIT_CORE, &before_);
+        const rlimit most{before_.rlim_max, before_.rlim_max};
+        ::setrlimit(RLIMIT_CORE, &most);
+    }
+    ~WritingCores() { ::setrlimit(RLIMIT_CORE, &before_); }
+    WritingCores(const WritingCores&) = delete;
+    WritingCores& operator=(const WritingCores&) = delete;
+
+private:
+    rlimit before_{};
+};
+
 TEST_P(Signals, EndAWaitForTheLock) {
     world.occupy();
+    std::optional<WritingCores> writing{std::in_place};
     auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
+    writing.reset();
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
     tool.signal(GetParam());
     siginfo_t end{};
@@ -52,7 +76,7 @@ TEST_P(Signals, EndAWaitForTheLock) {
         const auto flags = WEXITED | WNOWAIT | WNOHANG;
         return ::waitid(P_PID, static_cast<id_t>(tool.pid()), &end, flags) == 0 && end.si_pid != 0;
     }));
-    EXPECT_NE(end.si_code, CLD_EXITED) << "a shell around us is to see the signal";
+    EXPECT_EQ(end.si_code, CLD_KILLED) << "a shell around us is to see the signal, and no file our passwords";
     EXPECT_EQ(tool.wait().status, 128 + GetParam());
     EXPECT_FALSE(world.has("begun"));
 }

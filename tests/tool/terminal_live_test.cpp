@@ -72,6 +72,39 @@ TEST_F(Terminal, CtrlCEndsTheSurroundingScript) {
     EXPECT_FALSE(world.has("went-on"));
 }
 
+/// Ctrl-\ ends programs without a handler, and the kernel then writes their memory to a file. No test needs
+/// it.
+const std::string without_core = "ulimit -c 0; ";
+
+TEST_F(Terminal, CtrlBackslashEndsTheCommand) {
+    for (const auto* const pipeline : {"", " | cat"}) {
+        shell.enter(without_core + "set -o pipefail; " + redlock_run("job -c '" + until_go + "'") + pipeline);
+        ASSERT_TRUE(world.comes("begun")) << shell.screen();
+        shell.quit();
+        expect_status(131);
+        EXPECT_TRUE(unlocked());
+        std::filesystem::remove(world.file("begun"));
+    }
+}
+
+TEST_F(Terminal, CtrlBackslashCanBeHandledByTheCommand) {
+    shell.enter(redlock_run("job -c 'trap \"exit 5\" QUIT; " + until_go + "'"));
+    ASSERT_TRUE(world.comes("begun")) << shell.screen();
+    shell.quit();
+    expect_status(5);
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlBackslashEndsTheSurroundingScript) {
+    shell.enter(without_core + "sh -c '" +
+                redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
+    ASSERT_TRUE(world.comes("begun")) << shell.screen();
+    shell.quit();
+    expect_status(131);
+    EXPECT_TRUE(unlocked());
+    EXPECT_FALSE(world.has("went-on"));
+}
+
 // The sender has not pressed Ctrl-C, so the script around the command goes on.
 TEST_F(Terminal, SigintForRedlockDoesNotEndTheSurroundingScript) {
     shell.enter("sh -c '" +
