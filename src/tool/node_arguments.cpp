@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace redlock::tool {
@@ -72,9 +73,13 @@ std::string content_of(const std::string& path) {
 }
 
 /// Reads a file with one address per line. A '#' at the beginning of a line or behind a blank begins a
-/// comment.
-std::vector<Endpoint> read_file(const std::string& path) {
-    std::istringstream file{content_of(path)};
+/// comment. The file may begin with the byte order mark of UTF-8. `origin` begins the message about a file
+/// without an address.
+std::vector<Endpoint> read_file(const std::string& path, const std::string& origin = {}) {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    auto text = content_of(path);
+    if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+    std::istringstream file{text};
     std::vector<Endpoint> endpoints;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
@@ -87,7 +92,7 @@ std::vector<Endpoint> read_file(const std::string& path) {
         endpoints.push_back(parse(line, path + ":" + std::to_string(number)));
         if (has_password(endpoints.back())) check_secrecy(path);
     }
-    if (endpoints.empty()) throw std::invalid_argument{path + ": names no node"};
+    if (endpoints.empty()) throw std::invalid_argument{origin + path + ": names no node"};
     check_writers(path);
     return endpoints;
 }
@@ -137,10 +142,14 @@ void NodeArguments::add_to(CLI::App& app) {
     app.add_option("--node", nodes_, "A node, redis://[user[:password]@]host[:port][/db]; may be repeated")
         ->allow_extra_args(false)
         ->type_name("URI");
-    app.add_option("--nodes-file", file_,
-                   "A file with one URI per line; default: the variable REDLOCK_NODES, then "
-                   "~/.config/redlock/nodes, then /etc/redlock/nodes")
-        ->type_name("FILE");
+    const auto read_name = [this](const std::string& text) {
+        if (text.empty()) throw std::invalid_argument{"names no file"};
+        file_ = text;
+    };
+    add_value(app, "--nodes-file", read_name,
+              "A file with one URI per line; default: the variable REDLOCK_NODES, then "
+              "~/.config/redlock/nodes, then /etc/redlock/nodes",
+              "FILE");
     add_span(app, "--node-timeout", options_.node_timeout, "How long one node may take in a round (50ms)");
     add_span(app, "--quarantine", options_.quarantine,
              "How long a node that lost its data has no vote (off)");
@@ -152,7 +161,7 @@ std::vector<Endpoint> NodeArguments::endpoints() const {
     for (const auto& uri : nodes_)
         result.push_back(parse(uri, "--node, address " + std::to_string(result.size() + 1)));
     if (!file_.empty())
-        for (auto& endpoint : read_file(file_)) result.push_back(std::move(endpoint));
+        for (auto& endpoint : read_file(file_, "--nodes-file: ")) result.push_back(std::move(endpoint));
     if (result.empty()) result = read_variable();
     if (const auto file = result.empty() ? usual_file() : std::string{}; !file.empty())
         result = read_file(file);
