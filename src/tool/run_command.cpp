@@ -14,6 +14,7 @@
 #include "wait_reporter.hpp"
 #include "words.hpp"
 
+#include <redlock/algorithm.hpp>
 #include <redlock/redlock.hpp>
 
 #include <unistd.h>
@@ -111,8 +112,10 @@ void say_released(const RunArguments& request, const Result& result, Clock::dura
     if (request.acquire.verbose) say_votes(result);
 }
 
+/// Sets `has_run` if the program of the command was executed.
 template <class L>
-Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, const Loss& loss) {
+Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, const Loss& loss,
+                  bool& has_run) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
@@ -137,10 +140,12 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
                          terminal};
+    has_run = true;
     try {
         const auto ending = supervise(command, signals, terminal, policy);
-        if (const auto error = command.failure())  // it could not even be started
-            say(request.command().front() + ": " + std::generic_category().message(*error));
+        const auto error = command.failure();
+        has_run = !error;
+        if (error) say(request.command().front() + ": " + std::generic_category().message(*error));
         return ending;
     } catch (...) {
         (void)command.signal(SIGKILL);  // rather than that it goes on without the lock
@@ -148,21 +153,36 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
     }
 }
 
+/// Releases a lock under which no command has run. Nobody has to wait then for the end of --min-hold, so the
+/// first release is that of `redlock release`, which knows the owner only. The second one finds no key any
+/// more, and ends the work of the watchdog.
+template <class L>
+Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
+    if (request.min_hold == request.min_hold.zero()) return lock.release();
+    Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
+                .valid_until = boot_clock().now() + lock.remaining(),
+                .may_hold_key = NodeSet{}.set()};
+    auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.fair);
+    (void)lock.release();
+    return result;
+}
+
 /// The lock is released in any case.
 template <class L>
-int run_and_release(const RunArguments& request, L& lock, Signals& signals, const Loss& loss) {
+int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
     Ending ending{exit_status::lost, {}};
     std::optional<std::string> no_process;
+    bool has_run = false;
     try {
         if (lock.valid())
-            ending = run_locked(request, lock, signals, loss);
+            ending = run_locked(request, lock, signals, loss, has_run);
         else
             say(request.resource + ": lost before the command was started");
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
-    const auto released = lock.release();
+    const auto released = has_run ? lock.release() : release_unused(request, lock, nodes);
     if (!loss.why()) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
@@ -176,14 +196,14 @@ int acquire_and_run(const RunArguments& request, L lock, Nodes& nodes, Signals& 
     const auto start = boot_clock().now();
     const auto acquired = acquire(nodes, acquirable(lock), request.acquire, signals);
     if (acquired.interrupted) {
-        if (acquired.result) (void)lock.release();
+        if (acquired.result) (void)release_unused(request, lock, nodes);
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result)
         return conclude(request.resource, request.acquire, acquired.result,
                         in_the_way(nodes, keys_of(lock), request.resource, request.acquire, acquired.result));
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
-    return run_and_release(request, lock, signals, loss);
+    return run_and_release(request, lock, nodes, signals, loss);
 }
 
 int run(const RunArguments& request) {

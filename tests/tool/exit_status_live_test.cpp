@@ -65,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"AlsoAReservedName", {"run", "--also", "redlock:since", "job", "true"}, 64, "redlock:since"},
         Case{"AcquireOfAReservedName", {"acquire", "redlock:since"}, 64, "resource is redlock:since"},
         Case{"NotExecutable", {"run", "job", "/etc/passwd"}, 126, "/etc/passwd: Permission denied"},
+        Case{"NotFoundDespiteMinHold", {"run", "--min-hold", "1h", "job", "no-such-program"}, 127},
+        Case{"NotExecutableDespiteMinHold", {"run", "--min-hold=1h", "--fair", "job", "/etc/passwd"}, 126},
         Case{"ExtendOfNobodys", {"extend", "--owner", nobody, "job"}, 75, "lost"},
         Case{"ReleaseOfNobodys", {"release", "--owner", nobody, "job"}, 75, "lost"}),
     name_of);
@@ -193,7 +195,8 @@ bool refuse_processes() {
 
 TEST(ExitStatusWithoutProcesses, ReportsASystemErrorAndTheLockIsReleased) {
     ToolWorld world{3};
-    for (const std::string option : {"--on-lost=stop", "--on-lost=ignore"}) {  // with a guardian and without
+    for (const std::string option :
+         {"--on-lost=stop", "--on-lost=ignore", "--min-hold=1h"}) {  // with a guardian and without
         const auto err = world.file("err" + option).string();
         const auto nodes = world.environment().front();
         const pid_t child = ::fork();

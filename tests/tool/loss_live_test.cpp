@@ -8,6 +8,8 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <string>
 
 namespace redlock::test {
 namespace {
@@ -148,40 +150,74 @@ TEST_F(LossDuringRun, EndsProcessesThatTheCommandLeftRunning) {
     EXPECT_FALSE(lives(world.pid_in("left")));
 }
 
-// The verbose message between the acquisition and the command waits for its reader.
-TEST_F(LossDuringRun, PreventsTheStartOfTheCommand) {
-    const auto fifo = world.file("fifo").string();
-    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-    const int ends = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    ASSERT_GE(ends, 0);
-    while (::write(ends, "full", 4) > 0) {
+/// A verbose `redlock run` between the acquisition and the start of its command: its message waits for a
+/// reader, which is this object.
+class VerboseRun {
+public:
+    VerboseRun(const ToolWorld& world, const std::string& options) {
+        const auto fifo = world.file("fifo").string();
+        EXPECT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+        ends_ = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        EXPECT_GE(ends_, 0);
+        while (::write(ends_, "full", 4) > 0) {
+        }
+        const auto words = " run -v " + options + " job touch $DIR/started 2>$DIR/fifo";
+        process_.emplace(support::Program{{"sh", "-c", "exec " REDLOCK_TOOL + words}, world.environment()});
     }
-    support::ChildProcess tool{
-        {{"sh", "-c",
-          "exec " REDLOCK_TOOL " run -v --on-lost ignore --ttl 3s job touch $DIR/started 2>$DIR/fifo"},
-         world.environment()}};
+    ~VerboseRun() { ::close(ends_); }
+    VerboseRun(const VerboseRun&) = delete;
+    VerboseRun& operator=(const VerboseRun&) = delete;
+
+    support::ChildProcess& process() { return *process_; }
+    void read() {
+        std::array<char, 4096> bytes{};
+        for (auto size = ::read(ends_, bytes.data(), bytes.size()); size > 0;
+             size = ::read(ends_, bytes.data(), bytes.size()))
+            said_.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    /// Reads until it ends. Returns its exit status.
+    int wait() {
+        EXPECT_TRUE(wait_until([&] {
+            read();
+            return !process_->running();
+        }));
+        read();
+        return process_->wait();
+    }
+    const std::string& said() const { return said_; }
+
+private:
+    int ends_ = -1;
+    std::optional<support::ChildProcess> process_{};
+    std::string said_{};
+};
+
+TEST_F(LossDuringRun, PreventsTheStartOfTheCommand) {
+    VerboseRun run{world, "--on-lost ignore --ttl 3s"};
     ASSERT_TRUE(wait_until([&] { return world.keys() == 3; }));
-    tool.freeze();
+    run.process().freeze();
     ASSERT_TRUE(wait_until([&] { return world.keys() == 0; }));
     world.occupy();
-    std::string said;
-    std::array<char, 4096> bytes{};
-    const auto read_all = [&] {
-        for (auto size = ::read(ends, bytes.data(), bytes.size()); size > 0;
-             size = ::read(ends, bytes.data(), bytes.size()))
-            said.append(bytes.data(), static_cast<std::size_t>(size));
-    };
-    read_all();
-    tool.thaw();
-    EXPECT_TRUE(wait_until([&] {
-        read_all();
-        return !tool.running();
-    }));
-    read_all();
-    EXPECT_EQ(tool.wait(), 75);
+    run.read();
+    run.process().thaw();
+    EXPECT_EQ(run.wait(), 75);
     EXPECT_FALSE(world.has("started"));
-    EXPECT_THAT(said, HasSubstr("redlock: job: lost before the command was started\n"));
-    ::close(ends);
+    EXPECT_THAT(run.said(), HasSubstr("redlock: job: lost before the command was started\n"));
+}
+
+// The watchdog wakes the main thread by SIGCHLD when it finds the loss.
+TEST_F(LossDuringRun, BeforeTheStartEndsTheMinimumHoldTime) {
+    VerboseRun run{world, "--min-hold 6s --ttl 6s --node-timeout 2s"};
+    ASSERT_TRUE(wait_until([&] { return world.keys() == 3; }));
+    for (const std::size_t node : {0U, 1U}) world[node].command({"DEL", "job"});
+    ASSERT_TRUE(wait_until([&] { return calls(world[2], "eval") + calls(world[2], "evalsha") > 0; }))
+        << "it extends";
+    const auto status = "/proc/" + std::to_string(run.process().pid()) + "/status";
+    ASSERT_TRUE(
+        wait_until([&] { return content(status).find("ShdPnd:\t0000000000010000") != std::string::npos; }));
+    EXPECT_EQ(run.wait(), 75);
+    EXPECT_FALSE(world.has("started"));
+    EXPECT_EQ(world.keys(), 0U);
 }
 
 }  // namespace

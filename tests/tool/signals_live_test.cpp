@@ -190,21 +190,23 @@ TEST_F(EndOfRun, EndsTheCommandEvenAfterSigkill) {
 }
 
 TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
-    for (const std::string command : {"run", "acquire"}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"run"}, {"run", "--min-hold", "1h"}, {"acquire"}}) {
         const auto pings = calls(world[0], "ping");
         const auto sets = calls(world[0], "set");
         world[0].command({"CLIENT", "PAUSE", "60000", "WRITE"});
-        std::vector<std::string> words{command, "-n", "--ttl", "1h", "--node-timeout", "20s", "job"};
-        if (command == "run") words.emplace_back("true");
+        auto words = command;
+        words.insert(words.end(), {"-n", "--ttl", "1h", "--node-timeout", "20s", "job"});
+        if (command.front() == "run") words.emplace_back("true");
         auto tool = world.start(words);
         ASSERT_TRUE(wait_until([&] { return calls(world[0], "ping") > pings; }));
         tool.signal(SIGTERM);
         world[0].command({"CLIENT", "UNPAUSE"});
         const auto outcome = tool.wait();
-        EXPECT_EQ(outcome.status, 143) << command;
+        EXPECT_EQ(outcome.status, 143) << command.back();
         EXPECT_EQ(outcome.out, "");
         EXPECT_GT(calls(world[0], "set"), sets);
-        EXPECT_EQ(world.keys(), 0U) << command;
+        EXPECT_EQ(world.keys(), 0U) << command.back();
     }
 }
 
