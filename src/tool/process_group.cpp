@@ -87,19 +87,23 @@ void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
 void ProcessGroup::refresh() {
     for (;;) {
         int status = 0;
-        const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
+        const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
         if (guardian_) guardian_->record_exit(pid, status);
-        if (pid == id_)
-            record_exit(status);
-        else if (status_ && WIFSTOPPED(status) && ::getpgid(pid) == id_)
-            stop_ = WSTOPSIG(status);  // an orphan of the command's
+        const bool is_orphan = status_ && ::getpgid(pid) == id_;  // one of the command's
+        if (pid == id_ || is_orphan) record_stop(status);
+        if (pid == id_) record_exit(status);
     }
 }
 
+void ProcessGroup::record_stop(int status) noexcept {
+    stopped_ = WIFSTOPPED(status);
+    if (stopped_) stop_ = WSTOPSIG(status);
+}
+
 void ProcessGroup::record_exit(int status) noexcept {
-    if (WIFSTOPPED(status)) stop_ = WSTOPSIG(status);
+    if (WIFCONTINUED(status)) continued_ = true;
     if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
     if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);

@@ -50,6 +50,12 @@ public:
     /// The signal that stopped the command, or what it has left behind, since this was last asked.
     std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
 
+    /// Whether the command was continued, by anybody, since this was last asked.
+    bool take_continuation() noexcept { return std::exchange(continued_, false); }
+
+    /// Whether the command, or what it has left behind, was stopped and not continued.
+    bool stopped() const noexcept { return stopped_; }
+
     /// Whether anything of the group is left, be it what the command left behind. Zombies do not count: those
     /// of our children are gone after refresh(), and those of a daemon may stay for as long as it lives.
     bool alive() { return !status_ || members_.any_alive(id_); }
@@ -61,6 +67,7 @@ private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
                                     const std::vector<char*>& environment, const Signals& signals,
                                     const Terminal& terminal, std::atomic<int>& failure) noexcept;
+    void record_stop(int status) noexcept;
     void record_exit(int status) noexcept;
 
     Guardian* const guardian_;
@@ -69,6 +76,8 @@ private:
     std::optional<int> status_{};
     std::optional<int> killed_by_{};
     std::optional<int> stop_{};
+    bool stopped_ = false;
+    bool continued_ = false;
     GroupMembers members_{};
 };
 

@@ -46,6 +46,7 @@ public:
         for (;;) {
             handle_loss();
             if (const auto stop = command_.take_stop()) handle_stop(*stop);
+            if (command_.take_continuation()) give_terminal();
             if (!command_.alive()) break;
             if (!command_runs()) handle_leftovers();
             if (const auto signal = signals_.wait(next_look())) handle(*signal);
@@ -76,9 +77,9 @@ private:
             case SIGTTOU: return;  // nothing we say may stop or end us
             case SIGCONT: return resume();
             case SIGTTIN: return lend_terminal_to_pipeline();
-            case SIGTSTP:
+            case SIGTSTP: return stop_command();
             case SIGUSR1:
-            case SIGUSR2: return (void)command_.signal(signal);  // where the command stops, so do we
+            case SIGUSR2: return (void)command_.signal(signal);
             default:
                 told_to_end_ = true;
                 leftovers_handled_ = false;
@@ -88,9 +89,16 @@ private:
 
     // ---- Job control
 
-    /// The command was stopped from the terminal, or because it needed the terminal.
+    /// Where the command stops, so do we. A command that is stopped already does not report another stop.
+    void stop_command() {
+        (void)command_.signal(SIGTSTP);
+        if (command_.stopped()) (void)stop_our_group();
+    }
+
+    /// The command was stopped from the terminal, or because it needed the terminal, or by SIGSTOP.
     void handle_stop(int signal) {
-        if (!terminal_.exists() || signal == SIGSTOP) return;  // there is no one to continue us
+        if (!terminal_.exists()) return;  // there is no one to continue us
+        if (signal == SIGSTOP) return handle_sigstop();
         const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
         wants_terminal_ = wants_terminal_ || for_want;
         if (for_want && terminal_.ours()) return resume();
@@ -101,20 +109,32 @@ private:
         resume();
     }
 
+    /// The command has stopped itself, or a debugger has stopped it. We do not stop, because somebody has to
+    /// extend the lock. But Ctrl-C and Ctrl-Z must reach us, because a stopped command does not react to
+    /// them.
+    void handle_sigstop() {
+        take_terminal_back();
+        say_without_waiting("the command is stopped; the lock is still held");
+    }
+
     /// Where the lock was lost meanwhile, the command is told of that first.
     void resume() {
         handle_loss();
         if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
-        if (terminal_.ours() && wants_terminal_) {
-            terminal_.give_to(command_.id());
-            has_terminal_ = true;
-        }
+        give_terminal();
         (void)command_.signal(SIGCONT);
+    }
+
+    /// If it had the terminal before, and we have it now.
+    void give_terminal() {
+        if (!terminal_.ours() || !wants_terminal_) return;
+        terminal_.give_to(command_.id());
+        has_terminal_ = true;
     }
 
     /// A process of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
     void lend_terminal_to_pipeline() {
-        if (!has_terminal_) return (void)command_.signal(SIGTSTP);
+        if (!has_terminal_) return stop_command();
         take_terminal_back();
         ::kill(0, SIGCONT);
         wants_terminal_ = false;  // until it asks

@@ -267,6 +267,45 @@ TEST_F(Terminal, SigstopForTheCommandDoesNotStopRedlock) {
     expect_status(6);
 }
 
+/// What a command does that stops itself. When it is continued, it waits for the file "go".
+const std::string stop_itself = "kill -STOP $$; touch $DIR/continued; " + until_go;
+
+// Ctrl-C would not reach a stopped command.
+TEST_F(Terminal, CtrlCEndsACommandThatStoppedItself) {
+    shell.enter(redlock_run("job -- bash -c '" + stop_itself + "'"));
+    ASSERT_TRUE(shell.shows("the command is stopped")) << shell.screen();
+    EXPECT_EQ(world.keys(), 3U);
+    shell.interrupt();
+    expect_status(130);
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlZStopsRedlockAsWellIfTheCommandStoppedItself) {
+    for (const auto* const pipeline : {"", " | cat"}) {
+        shell.enter("set -o pipefail; " + redlock_run("job -- bash -c '" + stop_itself + "; exit 6'") +
+                    pipeline);
+        ASSERT_TRUE(shell.shows("the command is stopped")) << shell.screen();
+        shell.suspend();
+        ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+        ASSERT_TRUE(shell.is_back()) << shell.screen();
+        EXPECT_FALSE(world.has("continued"));
+        shell.enter("touch $DIR/go; fg");
+        expect_status(6);
+        EXPECT_TRUE(unlocked());
+        for (const auto* const file : {"go", "begun", "continued"}) std::filesystem::remove(world.file(file));
+    }
+}
+
+// Another process continues the command, as a debugger does.
+TEST_F(Terminal, BelongsToACommandThatIsContinuedAgain) {
+    shell.enter(
+        redlock_run("job -c 'echo $$ >$DIR/pid; kill -STOP $$; "
+                    "until set -- $(cat /proc/$$/stat); [ $5 = $8 ]; do sleep 0.01; done; exit 6'"));
+    ASSERT_TRUE(shell.shows("the command is stopped")) << shell.screen();
+    ::kill(std::stoi(world.pid_in("pid")), SIGCONT);
+    expect_status(6);
+}
+
 // It is not in the foreground, so its parent must give it the terminal. That parent is redlock.
 TEST_F(Terminal, CanBeReadByProcessesThatTheCommandLeftRunning) {
     shell.enter(
