@@ -139,6 +139,7 @@ TlsContext::TlsContext(const Endpoint& endpoint)
         throw_invalid_argument(endpoint, "server_name", "is empty, and there is no host to take it from");
     ERR_clear_error();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);  // nothing can be sent during a handshake
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     // An encrypted key would make OpenSSL ask for its password on the terminal.
@@ -196,6 +197,7 @@ bool TlsSession::start(std::string& out) {
 bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {
     const ExitGate::Pass pass{gate};
     if (!pass) return fail_at_exit();
+    if (failed()) return false;
     auto* const session = session_.get();
     BIO_write(SSL_get_rbio(session), cipher.data(), static_cast<int>(cipher.size()));
     bool fine = established_ || shake_hands();
@@ -216,11 +218,13 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
 bool TlsSession::send(std::string_view plain, std::string& out) {
     const ExitGate::Pass pass{gate};
     if (!pass) return fail_at_exit();
+    if (failed()) return false;
     ERR_clear_error();
     const int length = SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size()));
-    const bool fine = length > 0 || fail(length);
+    // OpenSSL has taken nothing if it awaits the rest of a message that began after the handshake.
+    if (length <= 0 && fail(length)) error_ = "TLS: the server prevents sending";
     drain(out);
-    return fine;
+    return length > 0;
 }
 
 bool TlsSession::shake_hands() {

@@ -55,15 +55,17 @@ public:
     bool start(std::string& out);
 
     /// Decrypts received bytes. Appends the plain text to `plain`, and bytes that must be sent in return to
-    /// `out`. Returns false if the session has failed; error() then gives the reason.
+    /// `out`. Returns false if the session has failed or has ended; error() then gives the reason. The plain
+    /// text that came before the failure is valid.
     bool receive(std::string_view cipher, std::string& plain, std::string& out);
 
-    /// Encrypts `plain` and appends the result to `out`. Returns false if the session has failed; error()
-    /// then gives the reason.
+    /// Encrypts `plain` and appends the result to `out`. Returns false if the session has failed, also if it
+    /// fails because nothing can be sent now; error() then gives the reason.
     bool send(std::string_view plain, std::string& out);
 
     bool established() const noexcept { return established_; }
     const std::string& error() const noexcept { return error_; }
+    bool failed() const noexcept { return !error_.empty(); }
     /// Returns true if one side does not accept the certificate of the other. Waiting cannot help.
     bool rejected() const noexcept { return rejected_; }
 

@@ -56,6 +56,8 @@ FORWARD(SSL_CTX*, SSL_CTX_new, (const SSL_METHOD* method), (method))
 FORWARD(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX * context, pem_password_cb* callback),
         (context, callback))
 FORWARD(int, SSL_CTX_set_default_verify_paths, (SSL_CTX * context), (context))
+FORWARD(decltype(SSL_CTX_set_options(nullptr, {})), SSL_CTX_set_options,
+        (SSL_CTX * context, decltype(SSL_CTX_set_options(nullptr, {})) options), (context, options))
 FORWARD(void, SSL_CTX_set_verify, (SSL_CTX * context, int mode, SSL_verify_cb callback),
         (context, mode, callback))
 FORWARD(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX * context, const char* file, int type),

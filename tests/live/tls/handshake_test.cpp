@@ -1,16 +1,9 @@
 // What a TLS session offers and accepts, with a server in memory. The configuration of OpenSSL in this
 // program permits old versions, so that the library rejects them and not the distribution.
-#include "support/certificates.hpp"
-#include "support/temporary_directory.hpp"
-
-#include "redis/tls.hpp"
-
-#include <gtest/gtest.h>
+#include "tls_server_in_memory.hpp"
 
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -31,84 +24,7 @@ const std::unique_ptr<TemporaryDirectory> configuration = [] {
     return directory;
 }();
 
-struct Free {
-    void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-    void operator()(SSL* session) const noexcept { SSL_free(session); }
-};
-using Context = std::unique_ptr<SSL_CTX, Free>;
-using Session = std::unique_ptr<SSL, Free>;
-
-/// Returns the bytes that the session has written.
-std::string written_by(SSL* session) {
-    std::string bytes;
-    std::array<char, 4096> part;
-    for (int length = 0;
-         (length = BIO_read(SSL_get_wbio(session), part.data(), static_cast<int>(part.size()))) > 0;)
-        bytes.append(part.data(), static_cast<std::size_t>(length));
-    return bytes;
-}
-
-Session session_of(SSL_CTX* context) {
-    Session session{SSL_new(context)};
-    SSL_set_bio(session.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-    return session;
-}
-
-struct Handshake : testing::Test {
-    TemporaryDirectory directory{};
-    support::Authority authority{directory / "authority"};
-
-    /// Returns a server that supports no version after `newest`.
-    Session server(int newest) {
-        const auto files = authority.issue({.names = {"db.internal", "127.0.0.1", "::1"}});
-        server_context_.reset(SSL_CTX_new(TLS_server_method()));
-        SSL_CTX_set_max_proto_version(server_context_.get(), newest);
-        EXPECT_EQ(SSL_CTX_use_certificate_chain_file(server_context_.get(), files.certificate.c_str()), 1);
-        EXPECT_EQ(SSL_CTX_use_PrivateKey_file(server_context_.get(), files.key.c_str(), SSL_FILETYPE_PEM), 1);
-        auto session = session_of(server_context_.get());
-        SSL_set_accept_state(session.get());
-        return session;
-    }
-
-    Endpoint endpoint(std::string host, std::string server_name = {}) const {
-        Endpoint result{.host = std::move(host)};
-        result.tls = {
-            .enabled = true, .ca_file = authority.certificate(), .server_name = std::move(server_name)};
-        return result;
-    }
-
-    /// Moves the bytes to the server.
-    static void deliver(std::string& bytes, SSL* server) {
-        BIO_write(SSL_get_rbio(server), bytes.data(), static_cast<int>(bytes.size()));
-        bytes.clear();
-    }
-
-    /// Returns the error of the client, or an empty text if the session is established. The server has
-    /// received all bytes of the client afterwards, but may not have processed the last ones.
-    static std::string shake_hands(TlsSession& client, SSL* server) {
-        std::string to_server, plain;
-        bool fine = client.start(to_server);
-        while (fine && !(client.established() && SSL_is_init_finished(server) == 1)) {
-            deliver(to_server, server);
-            (void)SSL_do_handshake(server);
-            const auto to_client = written_by(server);
-            if (to_client.empty()) break;
-            fine = client.receive(to_client, plain, to_server);
-        }
-        deliver(to_server, server);
-        return client.established() ? "" : fine ? "no error" : client.error();
-    }
-
-    std::string outcome(const Endpoint& to, int newest) {
-        const TlsContext context{to};
-        TlsSession client{context};
-        const auto session = server(newest);
-        return shake_hands(client, session.get());
-    }
-
-private:
-    Context server_context_{};
-};
+using Handshake = TlsServerInMemory;
 
 /// Returns true if this OpenSSL supports TLS 1.1 at all, with a client that permits it.
 bool speaks_tls_1_1(SSL* server) {
@@ -194,6 +110,58 @@ TEST_F(Handshake, ReportsARejectedVersionToTheServer) {
     ASSERT_EQ(to_server.size(), 7U) << "one alert: " << client.error();
     EXPECT_EQ(to_server.front(), '\x15') << "the type of a record with an alert";
     EXPECT_EQ(to_server.substr(5), "\x02\x46") << "fatal, protocol_version";
+}
+
+/// The first byte of a record says what is in it.
+constexpr char alert = '\x15';
+constexpr char application_data = '\x17';
+
+// A server must not be able to keep a session busy with handshakes, in which nothing can be sent.
+TEST_F(Handshake, IsNotRepeatedIfTheServerAsks) {
+    const TlsContext context{endpoint("db.internal")};
+    TlsSession client{context};
+    const auto session = server(TLS1_2_VERSION);
+    ASSERT_EQ(shake_hands(client, session.get()), "");
+    (void)SSL_do_handshake(session.get());
+    ASSERT_EQ(SSL_renegotiate(session.get()), 1);
+    (void)SSL_do_handshake(session.get());  // asks the client for another handshake
+    std::string plain, to_server;
+    EXPECT_TRUE(client.receive(written_by(session.get()), plain, to_server)) << client.error();
+    ASSERT_FALSE(to_server.empty());
+    EXPECT_EQ(to_server.front(), alert) << "the client declines";
+    to_server.clear();
+    EXPECT_TRUE(client.send("PING\r\n", to_server)) << client.error();
+    ASSERT_FALSE(to_server.empty()) << "the bytes to send are lost";
+    EXPECT_EQ(to_server.front(), application_data);
+}
+
+// The first part of a message of the handshake has arrived. OpenSSL sends nothing before it has the rest,
+// which a server may never send.
+TEST_F(Handshake, FailsTheSessionIfItPreventsSending) {
+    const TlsContext context{endpoint("db.internal")};
+    TlsSession client{context};
+    const auto session = server(TLS1_3_VERSION);
+    const auto enlarge = [](SSL* it, void*) {
+        const std::string data(2000, 'd');
+        return SSL_SESSION_set1_ticket_appdata(SSL_get_session(it), data.data(), data.size());
+    };
+    SSL_CTX_set_session_ticket_cb(SSL_get_SSL_CTX(session.get()), enlarge, nullptr, nullptr);
+    std::string to_server, plain;
+    ASSERT_TRUE(client.start(to_server));
+    deliver(to_server, session.get());
+    (void)SSL_do_handshake(session.get());
+    ASSERT_TRUE(client.receive(written_by(session.get()), plain, to_server));
+    ASSERT_TRUE(client.established());
+    SSL_set_max_send_fragment(session.get(), 512);
+    deliver(to_server, session.get());
+    ASSERT_EQ(SSL_do_handshake(session.get()), 1);
+    const auto ticket = written_by(session.get());
+    constexpr std::size_t first_record = 540;
+    ASSERT_GT(ticket.size(), 2 * first_record);
+    ASSERT_TRUE(client.receive(std::string_view{ticket}.substr(0, first_record), plain, to_server));
+    to_server.clear();
+    EXPECT_FALSE(client.send("PING\r\n", to_server)) << "nothing was sent, and nobody would learn of it";
+    EXPECT_NE(client.error(), "");
 }
 
 }  // namespace
