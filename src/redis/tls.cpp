@@ -51,6 +51,15 @@ bool is_address(const std::string& name) {
            ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
+/// Returns the name that the certificate must contain. A final dot ("db.example.") and the scope of an
+/// address ("fe80::1%eth0") are for finding the server, and no certificate contains them.
+std::string name_to_verify(const Endpoint& endpoint) {
+    auto name = endpoint.tls.server_name.empty() ? endpoint.host : endpoint.tls.server_name;
+    if (name.ends_with('.')) name.pop_back();
+    const bool is_ipv6 = name.find(':') != name.npos;
+    return is_ipv6 ? name.substr(0, name.find('%')) : name;
+}
+
 /// Throws std::invalid_argument if a text is not one that OpenSSL can take: it would stop at a NUL, and
 /// rejects long names.
 void check_text(const Endpoint& endpoint) {
@@ -127,8 +136,7 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
 }
 
 TlsContext::TlsContext(const Endpoint& endpoint)
-    : context_(SSL_CTX_new(TLS_client_method())),
-      server_name_(endpoint.tls.server_name.empty() ? endpoint.host : endpoint.tls.server_name) {
+    : context_(SSL_CTX_new(TLS_client_method())), server_name_(name_to_verify(endpoint)) {
     if (!context_) throw std::bad_alloc{};
     close_gate_at_exit();
     auto* const context = context_.get();

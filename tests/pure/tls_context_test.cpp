@@ -25,8 +25,10 @@ TEST(TlsContext, RejectsAnEmptyServerName) {
     Endpoint endpoint{.host = "db"};
     endpoint.tls.enabled = true;
     EXPECT_EQ(refusal_of(endpoint), "");
-    endpoint.host.clear();
-    EXPECT_THAT(refusal_of(endpoint), testing::HasSubstr("tls.server_name is empty"));
+    for (const auto* const host : {"", "."}) {
+        endpoint.host = host;
+        EXPECT_THAT(refusal_of(endpoint), testing::HasSubstr("tls.server_name is empty")) << host;
+    }
     endpoint.tls.server_name = "db";
     EXPECT_EQ(refusal_of(endpoint), "");
 }

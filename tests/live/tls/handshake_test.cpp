@@ -62,7 +62,8 @@ TEST_F(Handshake, SendsTheNameOfTheServer) {
     };
     EXPECT_EQ(told(endpoint("db.internal")), "db.internal");
     EXPECT_EQ(told(endpoint("127.0.0.1", "db.internal")), "db.internal");
-    for (const auto* const address : {"127.0.0.1", "::1"})
+    EXPECT_EQ(told(endpoint("db.internal.")), "db.internal");
+    for (const auto* const address : {"127.0.0.1", "::1", "fe80::1%eth0"})
         EXPECT_EQ(told(endpoint(address)), "(none)") << "the extension cannot contain an address";
 }
 
@@ -162,6 +163,15 @@ TEST_F(Handshake, FailsTheSessionIfItPreventsSending) {
     to_server.clear();
     EXPECT_FALSE(client.send("PING\r\n", to_server)) << "nothing was sent, and nobody would learn of it";
     EXPECT_NE(client.error(), "");
+}
+
+// A final dot and the scope of an address are for the name service only. No certificate contains them.
+TEST_F(Handshake, VerifiesTheNameWithoutAFinalDotOrAScope) {
+    EXPECT_EQ(outcome(endpoint("db.internal."), TLS1_3_VERSION), "");
+    EXPECT_EQ(outcome(endpoint("127.0.0.1", "db.internal."), TLS1_3_VERSION), "");
+    EXPECT_EQ(outcome(endpoint("fe80::1%eth0"), TLS1_3_VERSION), "");
+    EXPECT_NE(outcome(endpoint("other.internal."), TLS1_3_VERSION), "");
+    EXPECT_NE(outcome(endpoint("fe80::2%eth0"), TLS1_3_VERSION), "");
 }
 
 }  // namespace
