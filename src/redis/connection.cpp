@@ -319,9 +319,12 @@ bool Connection::receive(Socket::Wait wait) {
     return tls_ ? decrypt(received) : feed(received);
 }
 
+/// A reply that the end of the TLS session follows at once counts, as a reply before the end of a connection
+/// without TLS does. The connection then fails when it is used or read again.
 bool Connection::decrypt(std::string_view cipher) {
     plain_in_.clear();
-    if (!tls_->receive(cipher, plain_in_, out_)) {
+    const bool open = tls_->receive(cipher, plain_in_, out_);
+    if (!open && (!established() || plain_in_.empty())) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();
         flush();  // sends the alert that tells the server the reason

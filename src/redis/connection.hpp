@@ -165,9 +165,9 @@ public:
     /// exceed the number of addresses.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
 
-    /// Returns true if the server has closed the connection, or has sent something unexpected, since it
-    /// became idle.
-    bool gone_stale() const noexcept { return socket_->has_input(); }
+    /// Returns true if the server has closed the connection or its TLS session, or has sent something
+    /// unexpected since the connection became idle.
+    bool gone_stale() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
 
     /// Changes the state to broken. Discards the bytes that the kernel has not sent yet. After a plain
     /// close(), the kernel could still send them a long time later.

@@ -1,0 +1,135 @@
+// A Connection to a server in memory that speaks TLS.
+#include "pure/memory_network.hpp"
+#include "tls_server_in_memory.hpp"
+
+#include "redis/connection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+/// The client's end of a connection to this server, which answers nothing by itself.
+class TlsSocket final : public Socket {
+public:
+    TlsSocket(SSL* server, const bool& closed) : server_(server), closed_(closed) {}
+
+    int fd() const noexcept override { return 1; }
+    std::optional<int> connect_result() noexcept override { return 0; }
+    std::ptrdiff_t send(std::string_view bytes) override {
+        BIO_write(SSL_get_rbio(server_), bytes.data(), static_cast<int>(bytes.size()));
+        (void)SSL_do_handshake(server_);
+        return static_cast<std::ptrdiff_t>(bytes.size());
+    }
+    std::ptrdiff_t receive(std::span<char> bytes, Wait) override {
+        const int length = BIO_read(SSL_get_wbio(server_), bytes.data(), static_cast<int>(bytes.size()));
+        return length > 0 ? length : closed_ ? 0 : -EAGAIN;
+    }
+    bool has_input() const noexcept override { return closed_ || BIO_pending(SSL_get_wbio(server_)) > 0; }
+    void drop_unsent() noexcept override {}
+
+private:
+    SSL* const server_;
+    const bool& closed_;
+};
+
+class TlsNetwork final : public Network {
+public:
+    SSL* server = nullptr;
+    bool closed = false;  ///< the server has closed the TCP connection
+
+    Clock& clock() noexcept override { return clock_; }
+    Entropy& entropy() noexcept override { return entropy_; }
+    std::unique_ptr<Socket> connect(const Address&, std::chrono::milliseconds, int&) override {
+        return std::make_unique<TlsSocket>(server, closed);
+    }
+    void wait(std::span<PollEntry>, Clock::time_point, Clock::time_point, const std::stop_token&) override {}
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function) override { return nullptr; }
+
+private:
+    MemoryClock clock_{};
+    ConstantEntropy entropy_{0xFF};
+};
+
+/// A connection that is ready, to a server with this version of TLS.
+struct TlsConnection : TlsServerInMemory, testing::WithParamInterface<int> {
+    void SetUp() override {
+        session = server(GetParam());
+        network.server = session.get();
+        connection = std::make_unique<Connection>(config, network, Resolution::known({.addresses = {{}}}), 0,
+                                                  network.clock().now());
+        for (int step = 0; step < 10 && !connection->handshaking(); ++step) connection->advance();
+        write("+PONG\r\n");
+        connection->advance();
+        ASSERT_TRUE(connection->ready()) << connection->detail();
+        connection->ask(std::array<std::string_view, 2>{"GET", "key"});
+        ASSERT_FALSE(connection->broken()) << connection->detail();
+    }
+    void write(std::string_view plain) const {
+        ASSERT_GT(SSL_write(session.get(), plain.data(), static_cast<int>(plain.size())), 0);
+    }
+
+    TlsNetwork network{};
+    Session session{};
+    const NodeConfig config = NodeConfig::of(endpoint("db.internal"), 50ms);
+    std::unique_ptr<Connection> connection{};
+};
+INSTANTIATE_TEST_SUITE_P(EachVersion, TlsConnection, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
+                         [](const auto& it) { return it.param == TLS1_2_VERSION ? "Tls12" : "Tls13"; });
+
+// A server that is being stopped answers a command and ends the session. Without TLS, this reply counts.
+TEST_P(TlsConnection, TakesAReplyThatTheEndOfTheSessionFollows) {
+    write("$5\r\nvalue\r\n");
+    (void)SSL_shutdown(session.get());
+    connection->advance();
+    EXPECT_FALSE(connection->broken()) << connection->detail();
+    ASSERT_NE(connection->answer(), nullptr);
+    EXPECT_EQ(connection->answer()->reply.text, "value");
+    EXPECT_TRUE(connection->gone_stale()) << "nothing can be received any more";
+}
+
+TEST_P(TlsConnection, FailsAtTheEndOfTheSession) {
+    (void)SSL_shutdown(session.get());
+    connection->advance();
+    EXPECT_TRUE(connection->broken());
+}
+
+TEST_P(TlsConnection, FailsBehindAReplyIfItIsUsedAfterTheEndOfTheSession) {
+    write("$5\r\nvalue\r\n");
+    (void)SSL_shutdown(session.get());
+    connection->advance();
+    ASSERT_NE(connection->answer(), nullptr);
+    connection->ask(std::array<std::string_view, 2>{"GET", "another key"});
+    EXPECT_TRUE(connection->broken());
+    EXPECT_EQ(connection->detail(), "TLS: closed by the server");
+}
+
+TEST_P(TlsConnection, FailsBehindAReplyAtTheEndOfTheTcpConnection) {
+    write("$5\r\nvalue\r\n");
+    (void)SSL_shutdown(session.get());
+    network.closed = true;
+    connection->advance();
+    EXPECT_FALSE(connection->broken()) << connection->detail();
+    connection->advance();
+    EXPECT_TRUE(connection->broken());
+}
+
+TEST_P(TlsConnection, TakesNoReplyThatIsIncompleteAtTheEnd) {
+    write("$5\r\nval");
+    (void)SSL_shutdown(session.get());
+    network.closed = true;
+    connection->advance();
+    EXPECT_EQ(connection->answer(), nullptr);
+    connection->advance();
+    EXPECT_TRUE(connection->broken());
+}
+
+}  // namespace
+}  // namespace redlock::test
