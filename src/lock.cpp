@@ -185,19 +185,21 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                       nodes_->quarantine());
     if (!in_owning_process()) return Result{Errc::not_held};
+    // A callback on lost() may destroy this lock in apply_extension(), so no member is used after that.
+    const auto state = state_;
+    auto* const watchdog = options_.watchdog;
     try {
-        const auto acquisition = state_->number();
+        const auto acquisition = state->number();
         const auto now = clock_->now();  // read before the lease, as in valid()
-        const auto before = state_->lease(acquisition);
+        const auto before = state->lease(acquisition);
         if (before.empty() || before.released) return Result{Errc::not_held};
-        if (!before.valid_at(now) || state_->lost().stop_requested()) return Result{Errc::lost};
-        auto request = state_->request();
+        if (!before.valid_at(now) || state->lost().stop_requested()) return Result{Errc::lost};
+        auto request = state->request();
         request.ttl = ttl;
         auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
-        auto result =
-            state_->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
-        if (result) state_->describe_holder(before, ttl);
-        if (result.error() == Errc::lost && options_.watchdog) options_.watchdog->add({state_, acquisition});
+        auto result = state->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
+        if (result) state->describe_holder(before, ttl);
+        if (result.error() == Errc::lost && watchdog) watchdog->add({state, acquisition});
         return result;
     } catch (const std::bad_alloc&) {
         return no_memory();

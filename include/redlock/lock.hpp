@@ -41,9 +41,10 @@
 //                 The drift (by default 1 % of the ttl + 2 ms) allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. The functions that a watchdog calls run in threads of its own:
-// LockOptions::on_lost, and each std::stop_callback on lost(). Such a function may release or destroy the
-// lock, although the lock belongs to another thread.
+// the same resource, and may share one Nodes. A watchdog calls two kinds of functions: LockOptions::on_lost,
+// and each std::stop_callback on lost(). They run in threads of the watchdog, with one exception: if extend()
+// finds that the lock is lost, it runs each std::stop_callback in the thread of its caller. All these
+// functions may release or destroy the lock, although it may belong to another thread.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //

@@ -459,6 +459,17 @@ TEST_F(LossReportDuringARelease, BeginsNoCallbackIfTheHolderFoundTheLoss) {
     EXPECT_TRUE(queue.idle()) << "the watchdog keeps nothing of a lock that was released";
 }
 
+// In this case, the callback destroys the lock in the thread that is inside extend().
+TEST_F(LossReportDuringARelease, LetsACallbackDestroyTheLockIfTheHolderFoundTheLoss) {
+    lock.emplace(held());
+    const std::stop_callback on_stop{lock->lost(), [&] { lock.reset(); }};
+    world.forget(0, 1, 2);
+    EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
+    pass(10min);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(queue.idle());
+}
+
 TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseTheLock) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(),
