@@ -19,14 +19,16 @@ template <class AcquireFlow>
 void release_what_is_left(Nodes& nodes, AcquireFlow& acquire, Clock& clock) {
     using namespace std::chrono_literals;
     const auto start = clock.now();
-    for (auto now = start; now < start + nodes.node_timeout(); now = clock.now()) {
+    auto now = start;
+    do {  // at least once, because a Nodes of the user may have no node_timeout
         try {
             return acquire.for_each_unreleased(
                 [&](const Request& request) { (void)nodes.ask(request, {.awaits_answers = false}); });
         } catch (const std::bad_alloc&) {
             clock.sleep_until(now + std::max<Clock::duration>((now - start) / 4, 1ms), {});
         }
-    }
+        now = clock.now();
+    } while (now < start + nodes.node_timeout());
 }
 
 /// Runs the flow to its end in this thread, as run_blocking() does. If the flow throws an exception, first

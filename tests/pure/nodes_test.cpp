@@ -1,6 +1,9 @@
 // The interface to the nodes: lists of nodes, tallies, and implementations by users.
 #include "world.hpp"
 
+#include <new>
+#include <system_error>
+
 namespace redlock::test {
 namespace {
 
@@ -27,6 +30,32 @@ TEST(UserDefinedNodes, CanReplaceTheNetwork) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.extend(), Succeeds());
     EXPECT_THAT(lock.release(), Succeeds());
+}
+
+/// Nodes without a node_timeout. The second and the third round find no memory.
+class ForgetfulNodes : public World {
+public:
+    ForgetfulNodes() : World(3, 0ms) {}
+
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        ++rounds_;
+        if (rounds_ == 2 || rounds_ == 3) throw std::bad_alloc{};
+        World::ask(requests, limits, tallies);
+    }
+
+private:
+    int rounds_ = 0;
+};
+
+// B1. A failed attempt sends its release twice. If both find no memory, acquire() sends the release once
+// more.
+TEST(UserDefinedNodes, GetTheReleaseThatAnAttemptHasLeftEvenWithoutANodeTimeout) {
+    ForgetfulNodes nodes;
+    nodes.cut(0, 1);
+    auto lock = nodes.lock({.retry = {.attempts = 1}});
+    EXPECT_EQ(lock.acquire().error(), std::errc::not_enough_memory);
+    EXPECT_TRUE(nodes.clean());
 }
 
 // A10. Impossible values are rejected by the constructor.
