@@ -283,12 +283,18 @@ private:
             return TheirClock::now();
     }
 
-    /// Returns how long it is until an instant of any clock, without overflow; zero if it has passed.
+    /// Returns how long it is until an instant of any clock; zero if the instant has passed. Returns the
+    /// longest duration for an instant that is more than a century away. The seconds are compared as floating
+    /// numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
-    auto time_left(std::chrono::time_point<TheirClock, Duration> until) const {
+    std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
+        using std::chrono::nanoseconds;
+        using Seconds = std::chrono::duration<double>;
         const auto now = now_of<TheirClock>();
-        using Left = decltype(until - now);
-        return until > now ? until - now : Left::zero();
+        const auto left = Seconds{until.time_since_epoch()} - Seconds{now.time_since_epoch()};
+        if (left <= Seconds::zero()) return nanoseconds::zero();
+        if (left >= Seconds{nanoseconds::max()} / 2) return nanoseconds::max();
+        return std::chrono::ceil<nanoseconds>(until - now);
     }
 
     /// Returns the LeaseState, and the number of the current acquisition.

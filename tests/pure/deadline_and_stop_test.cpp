@@ -102,6 +102,7 @@ TEST(ADeadline, CausesNoIoIfItHasPassed) {
     EXPECT_THAT(lock.acquire_until(std::chrono::system_clock::time_point{}), FailsWith(Errc::deadline));
     EXPECT_THAT(lock.acquire_until(std::chrono::steady_clock::time_point{}), FailsWith(Errc::deadline));
     EXPECT_THAT(lock.acquire_until(Clock::time_point::min()), FailsWith(Errc::deadline)) << "no overflow";
+    EXPECT_THAT(lock.acquire_until(std::chrono::sys_seconds::min()), FailsWith(Errc::deadline));
     EXPECT_EQ(lock.acquire_for(0ms).attempts(), 0);
     EXPECT_THAT(world.events(), IsEmpty());
 }
@@ -122,6 +123,8 @@ TEST(ADeadline, MayHaveAnyUnit) {
     expect_success(lock.acquire_for(std::chrono::nanoseconds::max()));
     expect_success(lock.acquire_until(Clock::time_point::max()));
     expect_success(lock.acquire_until(std::chrono::system_clock::time_point::max()));
+    expect_success(lock.acquire_until(std::chrono::sys_seconds::max()));
+    expect_success(lock.acquire_until(std::chrono::sys_days{std::chrono::year{9999} / 12 / 31}));
 }
 
 // ---- Cancellation.

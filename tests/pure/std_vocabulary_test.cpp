@@ -67,6 +67,7 @@ TEST_F(StandardLibrary, WorksWithUniqueLockAndATimePointOfAnyClock) {
     expect_lock_until(world.clock.now() + 1s);
     expect_lock_until(std::chrono::steady_clock::now() + 1h);
     expect_lock_until(std::chrono::system_clock::now() + 1h);
+    expect_lock_until(std::chrono::sys_seconds::max());
 }
 
 // std::lock releases the first lock while another client holds the second one. It has both in the end.
