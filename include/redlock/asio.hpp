@@ -155,7 +155,8 @@ private:
 /// again while the context runs. The handler is not called in two cases:
 ///
 /// - The function that begins the operation throws std::bad_alloc, or async_extend(ttl) throws
-///   std::invalid_argument.
+///   std::invalid_argument. With use_awaitable, a std::bad_alloc leaves the run() of the context, because a
+///   suspended coroutine cannot catch it.
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
@@ -185,7 +186,8 @@ class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. For the first lock of each pair of a context
     /// and a Nodes object, the constructor also opens a descriptor for a timer. It throws std::system_error
-    /// if this fails.
+    /// if this fails. It destroys what the context still has for a Nodes object that was destroyed. This can
+    /// block for one node_timeout of that object if releases are left to be sent.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted

@@ -144,7 +144,12 @@ public:
     /// - `awaitable<void> work(Term)` makes a coroutine, which the executor of the Leader runs. The term ends
     ///   when the coroutine returns or throws. If the coroutine throws, the work has failed.
     /// - `void work(AsyncTerm)` begins the work. Any thread may end the term later, by AsyncTerm::end() or by
-    ///   destroying the AsyncTerm. If end() gets an exception, the work has failed.
+    ///   destroying the AsyncTerm, even after the end of the context. If end() gets an exception, the work
+    ///   has failed.
+    ///
+    /// If the lock is lost or the operation is cancelled, a stop is requested on Term::lost(). Neither
+    /// cancels an operation for which the coroutine waits. The work must look at lost() itself, or have a
+    /// std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
     ///
     /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. This does
     /// not count as failed work: on_error is not called, and the operation goes on. The term ends as soon as

@@ -11,7 +11,8 @@
 // In the example, other functions of the program, such as the handler of a timer, do the work while `billing`
 // has a value. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
 // the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then
-// releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called.
+// releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called. A std::stop_callback
+// on lost() is called in the loop. It may end the term, and may destroy the AsyncLeader.
 //
 // leader.hpp documents the promises of a term, the options, and the states. This file documents the
 // differences in a loop.
@@ -32,7 +33,8 @@ namespace redlock {
 
 /// A term in an event loop: a Term that the program can end. An AsyncTerm can be moved, but not copied. Any
 /// thread may call the functions of Term. All other functions must be called in the loop (EventLoop says what
-/// that is).
+/// that is). An AsyncTerm, and each copy of its Term, may outlive the AsyncLeader, the AsyncNodes and the
+/// RedisNodes, but not their clock.
 class AsyncTerm : public Term {
 public:
     /// The function that an AsyncTerm calls to end the term. It gets the exception of the work, or null.

@@ -92,7 +92,10 @@ using Completion = CompletionWith<Result>;
 /// locks, and must not be deleted. With it, the loop does for the lock what a Watchdog (watchdog.hpp) does in
 /// its threads: it extends the lock while the lock is held, and reports a loss. LockOptions::on_lost is
 /// called inside EventLoop::ready() or wake(), and may call any function of the lock or destroy it. Its
-/// exceptions are swallowed.
+/// exceptions are swallowed. It is not called any more once the lock is released or destroyed.
+///
+/// A program that blocks its loop also blocks the extensions and the reports. If the ttl passes meanwhile,
+/// the lock is lost, and this is reported only when the loop runs again. valid() is false in time.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.

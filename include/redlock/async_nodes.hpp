@@ -56,6 +56,8 @@ public:
     ///     nodes (another class) | all locks and this object are destroyed
     ///     event_loop            | shut_down() has returned, or this object is destroyed
     ///     clock and entropy     | all locks and this object are destroyed
+    ///
+    /// An operation of a lock that was destroyed goes on without the RedisNodes.
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 

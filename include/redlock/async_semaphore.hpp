@@ -54,8 +54,10 @@ public:
     /// Returns the key of slot().
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. A result describes
-    // the last slot that was tried. `held_by_other` means that no slot was free.
+    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. An attempt makes at
+    // most `limit` + 1 rounds, and each slot that was tried in vain is released. Each round and each release
+    // takes at most one node_timeout. A result describes the last slot that was tried. `held_by_other` means
+    // that no slot was free.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.

@@ -64,12 +64,14 @@ public:
     /// A loop with poll() or epoll should remove the descriptor then, because these functions report errors
     /// even of a descriptor for which no event was requested.
     ///
-    /// May throw std::bad_alloc, but nothing else. The library then tries again later, or calls forget().
-    /// Additional calls of ready() do no harm.
+    /// If the loop cannot watch the descriptor for any reason, the function must throw std::bad_alloc. It
+    /// must throw nothing else. The library then tries again later, or calls forget(). Additional calls of
+    /// ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
     /// Stops watching a descriptor that was passed to watch(), even if watch() has thrown. The loop must not
-    /// use the descriptor any more, because the library may close it. The loop itself must not close it.
+    /// use the descriptor any more, because the library may close it. The loop itself must not close it. A
+    /// call of ready() for an event that the loop has found before does no harm.
     virtual void forget(int fd) noexcept = 0;
 
     /// Sets the timer of the library. A second wake_after() replaces the first. The library passes only these

@@ -169,9 +169,15 @@ public:
         timer_.reset();
     }
 
+    /// Throws std::bad_alloc also if the kernel cannot watch another descriptor. Asio reports that by an
+    /// exception of its own, which EventLoop::watch() must not throw.
     void watch(int fd, bool reads, bool writes) override {
         auto& it = descriptors_[fd];
-        if (!it) it = std::make_shared<Descriptor>(executor_, fd);
+        try {
+            if (!it) it = std::make_shared<Descriptor>(executor_, fd);
+        } catch (...) {
+            throw std::bad_alloc{};
+        }
         it->reads.wanted = reads;
         it->writes.wanted = writes;
         wait(it);
