@@ -291,7 +291,12 @@ void Connection::write_all() {
     }
     out_.clear();
     written_ = 0;
+    tls_answers_ = 0;
 }
+
+/// This is more than any expected reply needs. A server must not be able to fill the memory.
+static constexpr std::size_t max_unparsed = 65'536;
+static constexpr std::size_t max_tls_answers = 65'536;
 
 void Connection::read(Socket::Wait wait) {
     if (broken()) return;
@@ -299,8 +304,6 @@ void Connection::read(Socket::Wait wait) {
         if (receive(wait))
             while (!broken() && parse_reply()) take_reply();
     });
-    // This is more than any expected reply needs. An endless reply must not fill the memory.
-    constexpr std::size_t max_unparsed = 65'536;
     if (!broken() && parser_.unparsed() > max_unparsed)
         fail(Errc::unexpected_reply, "a reply that does not end");
 }
@@ -323,7 +326,13 @@ bool Connection::receive(Socket::Wait wait) {
 /// without TLS does. The connection then fails when it is used or read again.
 bool Connection::decrypt(std::string_view cipher) {
     plain_in_.clear();
+    const auto to_send = out_.size();
     const bool open = tls_->receive(cipher, plain_in_, out_);
+    tls_answers_ += out_.size() - to_send;
+    if (tls_answers_ > max_tls_answers) {
+        fail(Errc::unexpected_reply, "TLS: too many messages of the server demand an answer");
+        return false;
+    }
     if (!open && (!established() || plain_in_.empty())) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();

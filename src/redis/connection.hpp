@@ -238,6 +238,7 @@ private:
     std::unique_ptr<TlsSession> tls_{};
     std::string plain_out_{};  // with TLS: plain text that is not yet in out_
     std::string plain_in_{};
+    std::size_t tls_answers_ = 0;  // bytes that TLS itself has added to out_ since everything was written
 
     detail::Reply incoming_{};  // what parser_ parses into
     ReplyParser parser_{incoming_};

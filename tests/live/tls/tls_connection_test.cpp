@@ -19,11 +19,13 @@ namespace {
 /// The client's end of a connection to this server, which answers nothing by itself.
 class TlsSocket final : public Socket {
 public:
-    TlsSocket(SSL* server, const bool& closed) : server_(server), closed_(closed) {}
+    TlsSocket(SSL* server, const bool& closed, const bool& takes_bytes)
+        : server_(server), closed_(closed), takes_bytes_(takes_bytes) {}
 
     int fd() const noexcept override { return 1; }
     std::optional<int> connect_result() noexcept override { return 0; }
     std::ptrdiff_t send(std::string_view bytes) override {
+        if (!takes_bytes_) return -EAGAIN;
         BIO_write(SSL_get_rbio(server_), bytes.data(), static_cast<int>(bytes.size()));
         (void)SSL_do_handshake(server_);
         return static_cast<std::ptrdiff_t>(bytes.size());
@@ -38,17 +40,19 @@ public:
 private:
     SSL* const server_;
     const bool& closed_;
+    const bool& takes_bytes_;
 };
 
 class TlsNetwork final : public Network {
 public:
     SSL* server = nullptr;
-    bool closed = false;  ///< the server has closed the TCP connection
+    bool closed = false;      ///< the server has closed the TCP connection
+    bool takes_bytes = true;  ///< otherwise the server reads nothing more
 
     Clock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return entropy_; }
     std::unique_ptr<Socket> connect(const Address&, std::chrono::milliseconds, int&) override {
-        return std::make_unique<TlsSocket>(server, closed);
+        return std::make_unique<TlsSocket>(server, closed, takes_bytes);
     }
     void wait(std::span<PollEntry>, Clock::time_point, Clock::time_point, const std::stop_token&) override {}
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function) override { return nullptr; }
@@ -128,6 +132,20 @@ TEST_P(TlsConnection, TakesNoReplyThatIsIncompleteAtTheEnd) {
     connection->advance();
     EXPECT_EQ(connection->answer(), nullptr);
     connection->advance();
+    EXPECT_TRUE(connection->broken());
+}
+
+struct ConnectionOverTls13 : TlsConnection {};
+INSTANTIATE_TEST_SUITE_P(Only, ConnectionOverTls13, testing::Values(TLS1_3_VERSION));
+
+// Each message demands an answer, which the client cannot send. The answers must not fill its memory.
+TEST_P(ConnectionOverTls13, FailsIfTheServerDemandsAnswersWithoutReadingThem) {
+    network.takes_bytes = false;
+    for (int message = 0; message < 10'000 && !connection->broken(); ++message) {
+        (void)SSL_key_update(session.get(), SSL_KEY_UPDATE_REQUESTED);
+        (void)SSL_do_handshake(session.get());
+        connection->advance();
+    }
     EXPECT_TRUE(connection->broken());
 }
 
