@@ -22,16 +22,18 @@ namespace {
 /// it is destroyed before the objects that this thread uses.
 class AtExit {
 public:
-    /// Adds a thread that exit() has to wait for. Returns false if exit() no longer waits for threads. Throws
-    /// std::bad_alloc.
-    static bool add(std::thread& thread) {
+    /// Starts a thread that exit() has to wait for. Does nothing if exit() no longer waits for threads. The
+    /// mutex is locked until the thread has started. Otherwise exit() could miss a thread that starts while
+    /// exit() begins. Throws std::bad_alloc and std::system_error.
+    template <class Start>
+    static void start(std::thread& thread, Start start) {
         static const AtExit at_exit;
-        if (exiting_) return false;
         auto& list = of_this_process();
         const std::lock_guard guard{list.mutex};
+        if (exiting_) return;
         std::erase(list.threads, &thread);
         list.threads.push_back(&thread);
-        return true;
+        start();
     }
 
     static void remove(std::thread& thread) noexcept {
@@ -101,11 +103,12 @@ public:
 
 private:
     void start_thread() {
-        if (!AtExit::add(thread_)) return;
-        if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
-        const ScopedSignalBlock blocked;
-        running_ = true;
-        thread_ = std::thread{[this] { run(); }};
+        AtExit::start(thread_, [this] {
+            if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
+            const ScopedSignalBlock blocked;
+            running_ = true;
+            thread_ = std::thread{[this] { run(); }};
+        });
     }
 
     /// The thread: calls the function when it is due or start() was called, until it has nothing left to do.

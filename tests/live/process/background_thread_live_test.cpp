@@ -21,6 +21,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -110,6 +111,48 @@ TEST(BackgroundThread, IsNotStartedWhenExitHasWaitedForTheOthers) {
     EXPECT_EQ(child.receive(), "has waited");
     EXPECT_EQ(child.receive(), "not started");
     EXPECT_EQ(child.wait(), 0);
+}
+
+// exit() may begin while start() is under way. Here it begins at each allocation of start() in turn.
+TEST(BackgroundThread, IsNotStartedBehindAnExitThatBeginsMeanwhile) {
+    static std::atomic<bool> exited, started;
+    static std::function<void()> late;
+    bool begins = true;
+    for (int which = 1; begins; ++which) {
+        exited = started = false;
+        ForkedChild child{[which](auto report) {
+            late = [report] {
+                exited = true;
+                // The thread of the task ends soon, if there is one.
+                (void)wait_until([] { return started && tasks() == 2; });
+                report("exited");
+            };
+            (void)std::atexit([] { late(); });  // called when exit() has waited for threads
+            auto* const task = task_of([report](auto) {
+                                   if (exited) report("started behind exit()");
+                                   return Clock::never();
+                               }).release();
+            bool begun = false;
+            at_allocation = [&begun, left = which]() mutable {
+                if (--left != 0) return;
+                begun = true;
+                std::thread{[] { std::exit(0); }}.detach();
+                // If exit() waits for start(), this cannot become true.
+                (void)wait_until([] { return exited.load(); }, 100ms);
+            };
+            armed = true;
+            task->start();
+            armed = false;
+            if (!begun) report("no such allocation");
+            started = true;
+            if (begun) ::pause();
+        }};
+        const auto line = child.receive();
+        begins = line != "no such allocation";
+        EXPECT_TRUE(line == "exited" || !begins) << line << ", at allocation " << which;
+        EXPECT_EQ(child.wait(), 0);
+        EXPECT_TRUE(begins || which > 3) << which;
+    }
 }
 
 // start() cannot report that there is no memory for a thread.
