@@ -117,6 +117,13 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     return connection;
 }
 
+/// If the connection never got ready, its address may be dead, so the next one begins with another.
+void Node::leave_address_locked(const Connection& connection) noexcept {
+    if (connection.was_ready()) return;
+    first_address_ = connection.next_address();
+    if (resolution_ && resolution_->done()) resolution_.reset();
+}
+
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
 /// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
 /// `cause` and `why`, or the failure of a broken connection.
@@ -134,11 +141,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     const bool has_failed = was_broken && !was_ready &&
                             (health_.state() == detail::NodeHealth::State::half_open ||
                              (health_.trusted() && connection->pending().releases_to_repeat() > 0));
-    // If the connection never got ready, its address may be dead, so the next one begins with another.
-    if (!connection->was_ready()) {
-        first_address_ = connection->next_address();
-        if (resolution_ && resolution_->done()) resolution_.reset();
-    }
+    leave_address_locked(*connection);
     add_disconnection_locked(*connection, cause, why);
     if (!was_broken) connection->fail({}, {});  // disconnects
     // If the connection was ready, a new one may be made for its releases although the node is not trusted.

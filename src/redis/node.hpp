@@ -249,6 +249,7 @@ private:
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
     std::unique_ptr<Connection> connect_locked(Clock::time_point now);
+    void leave_address_locked(const Connection& connection) noexcept;
     CheckOut check_out_any_locked(bool release, Clock::time_point now, bool needed);
     CheckOut check_out_trusted_locked(bool release, Clock::time_point now);
     CheckOut check_out_untrusted_locked(bool release, Clock::time_point now, bool due);

@@ -88,6 +88,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
         case SharingChoice::Connection::fresh: {
+            if (current) leave_address_locked(*current->connection);
             auto& fresh = begin_shared_locked(now);
             if (current) start_draining(*current, now);
             limit_draining();

@@ -567,5 +567,36 @@ TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {
     new (&group) NodeGroup{network.configs(), {}, network};
 }
 
+/// A node with two addresses, and a server at each. The addresses are found like those of a master.
+struct ASharedNodeWithTwoAddresses : SharedWorld {
+    ASharedNodeWithTwoAddresses() : SharedWorld(configs()) {}
+
+private:
+    static std::vector<NodeConfig> configs() {
+        auto configs = MemoryNetwork{1}.configs();
+        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[0].asks_sentinels = [] {
+            const auto address = [](std::uint16_t port) {
+                return Resolution::of_host("127.0.0.1", port)->addresses().front();
+            };
+            return Resolution::known({.addresses = {address(1), address(2)}});
+        };
+        return configs;
+    }
+};
+
+// The next connection begins while the former one still tries the silent address.
+TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
+    network.server(0).unreachable = true;
+    auto& first = acquire("r", "A");
+    run();
+    EXPECT_EQ(first.tally()[0].cause, Errc::timed_out);
+    run_for(2s);
+    auto& second = acquire("r", "B");
+    run();
+    EXPECT_EQ(second.tally()[0].vote, Vote::granted) << second.tally()[0].detail;
+    EXPECT_EQ(value(1, "r"), "B");
+}
+
 }  // namespace
 }  // namespace redlock::test
