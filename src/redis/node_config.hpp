@@ -7,7 +7,9 @@
 #include "redis/kept_releases.hpp"
 #include "redis/tls.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -34,6 +36,8 @@ struct NodeConfig {
     std::chrono::milliseconds quarantine{};
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
     std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace the query
+    /// The index of the address of a Sentinel that the next query tries first. All queries share it.
+    std::shared_ptr<std::atomic<std::size_t>> first_address = std::make_shared<std::atomic<std::size_t>>(0);
     /// Shared by the Node objects of this node. If null, each of them has its own.
     std::shared_ptr<KeptReleases> kept_releases{};
 };

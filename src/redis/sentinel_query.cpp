@@ -98,9 +98,9 @@ public:
           network_(network),
           deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
         for (const auto& sentinel : *node.sentinels)
-            entries_.push_back(
-                {.connection = std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
-                                                            std::size_t{0}, network_.clock().now())});
+            entries_.push_back({.connection = std::make_unique<Connection>(
+                                    sentinel, network_, sentinel.find_server(),
+                                    sentinel.first_address->load(), network_.clock().now())});
     }
 
     /// Frees what OpenSSL keeps for this thread. If the process is exiting already, the thread must not end
@@ -130,6 +130,8 @@ public:
             for (const auto& it : entries_)
                 if (it.connection) waited_for.push_back(it.connection->poll_entry());
             const auto now = network_.clock().now();
+            if (now >= deadline_)
+                for (const auto& it : entries_) leave_address(it);
             if (waited_for.empty() || now >= deadline_ || stop_.stop_requested()) return failure(counted);
             network_.wait(waited_for, now, deadline_, stop_);
         }
@@ -197,14 +199,25 @@ private:
         entry.connection.reset();
     }
 
+    const NodeConfig& config_of(const Entry& entry) const {
+        return (*node_.sentinels)[static_cast<std::size_t>(&entry - entries_.data())];
+    }
+
+    /// If the connection never got ready, its address may be dead, so the next query begins with another.
+    void leave_address(const Entry& entry) const noexcept {
+        const auto* const connection = entry.connection.get();
+        if (connection && !connection->was_ready())
+            *config_of(entry).first_address = connection->next_address();
+    }
+
     /// Stores why a Sentinel has not named a server, and closes its connection.
     void give_up(Entry& entry, std::error_code cause, const std::string& why) {
+        leave_address(entry);
         if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
             refusal_ = cause;
             entry.answer.kind = SentinelAnswer::Kind::refused;
         }
-        const auto index = static_cast<std::size_t>(&entry - entries_.data());
-        reasons_ += "; " + (*node_.sentinels)[index].endpoint.name() + ": " + why;
+        reasons_ += "; " + config_of(entry).endpoint.name() + ": " + why;
         entry.connection.reset();
     }
 

@@ -171,6 +171,44 @@ TEST_F(SentinelQuery, IdentifiesASentinelByTheAddressThatWasConnected) {
     EXPECT_THAT(found.error, testing::StartsWith("of 2 Sentinels 1 named a master"));
 }
 
+/// Three Sentinels, of which the first has two addresses. Only the second address answers. Its server is
+/// network.server(1). Another Sentinel is down, so the first one is needed.
+struct SentinelWithADeadAddress : SentinelQuery {
+    SentinelWithADeadAddress() {
+        for (std::size_t i = 0; i < 3; ++i)
+            answer(i, "$2\r\nS" + std::to_string(i) + "\r\n", "", names_the_master);
+        const auto addresses_of = [](const NodeConfig& config) { return config.find_server()->addresses(); };
+        const std::vector both{addresses_of(configs[0]).front(), addresses_of(configs[1]).front()};
+        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[0].asks_sentinels = [both] { return Resolution::known({.addresses = both}); };
+        configs[1].asks_sentinels = [] { return Resolution::known({.error = "unknown name"}); };
+        configs[1].sentinels = configs[0].sentinels;
+    }
+    std::vector<NodeConfig> configs = network.configs();
+};
+
+TEST_F(SentinelWithADeadAddress, IsReachedByTheNextQueryIfTheAddressIsSilent) {
+    network.server(0).unreachable = true;
+    EXPECT_TRUE(query(configs).addresses.empty());
+    EXPECT_EQ(query(configs).addresses.size(), 1U);
+    EXPECT_EQ(query(configs).addresses.size(), 1U) << "the address that has answered is kept";
+}
+
+TEST_F(SentinelWithADeadAddress, IsReachedByTheNextQueryIfTheServerThereIsFrozen) {
+    network.server(0).paused = true;
+    EXPECT_TRUE(query(configs).addresses.empty());
+    EXPECT_EQ(query(configs).addresses.size(), 1U);
+}
+
+TEST_F(SentinelWithADeadAddress, KeepsAnAddressThatHadNoTimeToAnswer) {
+    network.server(0).latency = 20ms;
+    network.server(1).unreachable = true;
+    std::stop_source stop;
+    network.clock().after(5ms, [&] { stop.request_stop(); });
+    EXPECT_TRUE(query(configs, 500ms, stop.get_token()).addresses.empty());
+    EXPECT_EQ(query(configs, 500ms).addresses.size(), 1U);
+}
+
 // The permission has to be given by an operator, so this failure is not retried.
 TEST_F(SentinelQuery, ReportsThatAMajorityForbidsTheQuestion) {
     answer(0, "$2\r\nS1\r\n", "", names_the_master);
