@@ -8,6 +8,7 @@
 #include "pure/memory_network.hpp"
 
 #include "os/resolution.hpp"
+#include "redis/admin_connection.hpp"
 #include "redis/sentinel_query.hpp"
 
 #include <atomic>
@@ -73,6 +74,29 @@ TEST_P(AHostName, FindsItsServer) {
         set_addresses("name.test", GetParam().later);
     }
     EXPECT_THAT(lock.acquire_for(10s), Succeeds());
+}
+
+// It has no later round in which it could begin with another address.
+TEST_P(AHostName, LeadsAnAdminConnectionToItsServer) {
+    const RedisServer server;
+    const SilentAddress silent{"127.0.0.3", server.port()};
+    auto addresses = GetParam().first;
+    addresses.insert(addresses.end(), GetParam().later.begin(), GetParam().later.end());
+    set_addresses("name.test", addresses);
+    AdminConnection admin{Endpoint::parse(at("name.test", server)), 2s};
+    const auto answer = admin.connect();
+    EXPECT_TRUE(answer) << answer.cause.message() << " (" << answer.detail << ")";
+}
+
+TEST(AnAdminConnection, FailsInTimeIfAllAddressesAreSilent) {
+    const RedisServer server;
+    const SilentAddress silent{"127.0.0.3", server.port()};
+    set_addresses("name.test", {"127.0.0.3", "127.0.0.3"});
+    AdminConnection admin{Endpoint::parse(at("name.test", server)), 200ms};
+    const auto answer = admin.connect();
+    EXPECT_EQ(answer.cause, Errc::timed_out);
+    EXPECT_THAT(answer.took, testing::Ge(200ms));
+    EXPECT_THAT(answer.took, Le(soon));
 }
 
 // The nodes that have resolved the name before keep their addresses. Later ones must not use these, because
