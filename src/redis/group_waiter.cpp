@@ -13,23 +13,32 @@ GroupWaiter::~GroupWaiter() {
     }
 }
 
+/// A probe of a node that has failed may take node_timeout in vain. Therefore a waiter without a home node
+/// first tries the trusted nodes. If none of them accepts, it probes the others. The rounds may not do so,
+/// because they may use the other set of connections (sharing_choice.hpp), which has a health of its own.
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
+    if (listener_) return listen_at_first(homes, true, limits);
+    return listen_at_first(homes, false, limits) || listen_at_first(homes, true, limits);
+}
+
+/// Subscribes at the first node that accepts, or stays at the present home node. `may_probe` says whether
+/// nodes that have failed are tried, too.
+bool GroupWaiter::listen_at_first(NodeSet homes, bool may_probe, const RoundLimits& limits) {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (listener_ && node == home_) return true;
         const bool refused = refusals_.concern(node, network_.clock().now());
-        if (homes[node] && !refused && listen_at(node, limits)) return true;
+        if (homes[node] && !refused && listen_at(node, may_probe, limits)) return true;
     }
     return false;
 }
 
 /// Subscribes at this node, and then disconnects from the present home node. Returns false, and stays at the
 /// present home node, if this one does not answer in time or refuses the subscription.
-bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
+bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits& limits) {
     const auto start = network_.clock().now();
     const auto deadline = std::min(start + node_timeout_, limits.deadline);
-    // Only a waiter that can stay where it is probes a node, because a probe may take node_timeout in vain.
-    auto listener = nodes_[node]->check_out_listener(start, listener_ != nullptr);
+    auto listener = nodes_[node]->check_out_listener(start, may_probe);
     if (!listener) return false;
     const bool is_new = !listener->listens();
     if (await_subscription(*listener, deadline, limits.stop)) {

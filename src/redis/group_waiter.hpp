@@ -37,7 +37,8 @@ public:
     void report_refusals(Tally& tally) const override;
 
 private:
-    bool listen_at(std::size_t node, const RoundLimits& limits);
+    bool listen_at_first(NodeSet homes, bool may_probe, const RoundLimits& limits);
+    bool listen_at(std::size_t node, bool may_probe, const RoundLimits& limits);
     bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
     std::optional<std::string> read_messages();
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);

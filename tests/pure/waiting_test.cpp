@@ -729,6 +729,34 @@ TEST_F(WaitingElsewhere, HearsAMessageThatComesWhileItTriesTheHome) {
     EXPECT_THAT(verbs(1), Contains("leave and set")) << "the wake-up";
 }
 
+/// The rounds of each client share connections. Its listeners do not.
+struct WaitingWhileRoundsShare : testing::Test, WaitingWorld {
+    WaitingWhileRoundsShare() : WaitingWorld(1, {.node_timeout = 50ms}, 0) {}
+
+    MemoryNodes& alice = client();
+    MemoryNodes& bob = client();
+};
+
+// The only node refuses one subscription, and all rounds after the outage use other connections than the
+// listener.
+TEST_F(WaitingWhileRoundsShare, ListensAgainAfterAnOutage) {
+    auto bobs = lock(bob);
+    ASSERT_TRUE(bobs.acquire());
+    auto& server = network.server(0);
+    const auto up_again = now() + 1200ms;
+    after(1s, [&] {
+        server.refuses = true;
+        server.close_connections(now());
+    });
+    after(1200ms, [&] { server.refuses = false; });
+    after(5s, [&] { EXPECT_TRUE(bobs.release()); });
+    EXPECT_TRUE(lock(alice, {.delay = 100ms}).acquire_for(10s));
+    const auto questions = all(0, "enter");
+    ASSERT_THAT(questions, SizeIs(Ge(2U)));
+    EXPECT_GT(questions.back().when, up_again);
+    EXPECT_THAT(all(0, "leave and set"), SizeIs(1)) << "the message wakes the waiter";
+}
+
 TEST_F(Waiting, MovesToTheNextNodeIfItGetsNoReply) {
     others_hold();
     after(100ms, [&] { network.server(0).paused = true; });
