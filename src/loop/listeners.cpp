@@ -176,7 +176,10 @@ bool Listeners::deliver(std::size_t node, const std::string& message) {
     if (found == it.tickets.end()) return false;
     if (found->second.user) return found->second.user->on_message();
     const auto gone = it.tickets.extract(found);
-    give_back(node, gone.key(), gone.mapped().resource);
+    try {
+        give_back(node, gone.key(), gone.mapped().resource);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the reservation ends by itself
+    }
     return true;
 }
 

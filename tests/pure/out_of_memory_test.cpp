@@ -731,6 +731,46 @@ TEST_P(OutOfMemoryInTheListeners, AWaiterThatFailsDisturbsNoOtherWaiter) {
     }
 }
 
+// Two messages arrive together: one with the ticket of a waiter that has left, and one for another waiter.
+TEST_P(OutOfMemoryInTheListeners, AMessageThatCannotBeGivenBackHidesNoOtherMessage) {
+    long count = 0;
+    int woken = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world;
+        MemoryLoopNodes nodes{world.network, world.size, {.node_timeout = 50ms}};
+        MemoryLoop loop{world.network};
+        AsyncNodes of_loop{nodes, loop, world.network.clock(), world.entropy};
+        const auto run_for = [&](Clock::duration span) {
+            const auto end = world.now() + span;
+            while (loop.run_once(end)) {
+            }
+        };
+        const LockOptions options{.ttl = 1min, .retry = {.delay = 100ms}, .fair = true};
+        std::optional<AsyncLock> gone{std::in_place, of_loop, "r", options};
+        AsyncLock waiter{of_loop, "r", options};
+        std::optional<Result> of_waiter;
+        auto holder = world.lock(world.client(), {}, {.ttl = 1min});
+        ASSERT_THAT(holder.acquire(), Succeeds());
+        gone->acquire_for(1min, [](const Result&) {});
+        run_for(20ms);
+        waiter.acquire_for(1min, [&](Result it) { of_waiter = std::move(it); });
+        run_for(20ms);
+        const auto tickets = world.queued(0);
+        ASSERT_EQ(tickets.size(), 2U);
+        gone.reset();
+        run_for(20ms);
+        world.forget_log();
+        const auto channel = tickets.front().substr(0, tickets.front().find('|'));
+        for (const auto& ticket : tickets) EXPECT_EQ(world.ask(0, {"PUBLISH", channel, ticket}), "1");
+        went_on = fails_after(count, [&] { run_for(30ms); });
+        // Without memory, the connection may break, too. The waiter then goes to another node.
+        if (of_waiter || !world.all(1, "SUBSCRIBE").empty()) continue;
+        ++woken;
+        EXPECT_FALSE(world.all(0, "leave and set").empty()) << count;
+    }
+    EXPECT_GT(woken, 5) << "nothing was asked for: this shows nothing";
+}
+
 // The connection of a release that nobody awaits breaks. Only completions may throw exceptions into the loop
 // of the program.
 TEST_P(OutOfMemoryInARound, AReleaseIsSentAgainInALoopWhenThereIsMemoryAgain) {
