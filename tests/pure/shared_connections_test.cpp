@@ -106,6 +106,7 @@ TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSe
     const auto& released = release("second", "B");
     turn(network.clock().now() + 1ms);
     EXPECT_THAT(server.log(), ElementsAre("1 SET"));
+    server.instead = "$-1\r\n";  // a refusal, unlike the reply to the release
     network.resume(1);
     run_for(5ms);
     EXPECT_FALSE(released.over());
