@@ -90,8 +90,12 @@ void Connection::connected() {
     just_connected_ = true;
     if (!config_.tls) return begin_handshake();
     state_ = State::securing;
-    tls_ = std::make_unique<TlsSession>(*config_.tls);
-    if (!tls_->start(out_)) return fail(Errc::connection_failed, tls_->error());
+    bool started = false;
+    run_or_break([&] {
+        tls_ = std::make_unique<TlsSession>(*config_.tls);
+        started = tls_->start(out_);
+    });
+    if (!started) return fail(Errc::connection_failed, tls_->error());
     flush();
 }
 
@@ -274,7 +278,9 @@ void Connection::write_all() {
     collected_ = 0;
     blocked_ = false;
     if (!plain_out_.empty()) {
-        if (!tls_->send(plain_out_, out_)) return fail(Errc::connection_failed, tls_->error());
+        bool encrypted = false;  // without memory, OpenSSL may have encrypted the commands, which `out_` lacks
+        run_or_break([&] { encrypted = tls_->send(plain_out_, out_); });
+        if (!encrypted) return fail(Errc::connection_failed, tls_->error());
         plain_out_.clear();
     }
     while (written_ < out_.size()) {

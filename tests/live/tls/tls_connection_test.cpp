@@ -1,5 +1,6 @@
 // A Connection to a server in memory that speaks TLS.
 #include "pure/memory_network.hpp"
+#include "support/replaced_new.hpp"
 #include "tls_server_in_memory.hpp"
 
 #include "redis/connection.hpp"
@@ -9,21 +10,46 @@
 #include <cerrno>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
+namespace {
+long allocations_left = 0;  // the allocation that reduces this number to 0 fails
+}
+
+void redlock::support::before_allocation() {
+    if (allocations_left > 0 && --allocations_left == 0) throw std::bad_alloc{};
+}
+
 namespace redlock::test {
 namespace {
+
+/// Returns true if the allocation with this number was made, and so has failed.
+template <class Action>
+bool fails_at(long number, Action action) {
+    allocations_left = number;
+    bool failed = false;
+    try {
+        action();
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    allocations_left = 0;
+    return failed;
+}
 
 /// The client's end of a connection to this server, which answers nothing by itself.
 class TlsSocket final : public Socket {
 public:
-    TlsSocket(SSL* server, const bool& closed, const bool& takes_bytes)
-        : server_(server), closed_(closed), takes_bytes_(takes_bytes) {}
+    TlsSocket(SSL* server, const bool& accepts, const bool& closed, const bool& takes_bytes)
+        : server_(server), accepts_(accepts), closed_(closed), takes_bytes_(takes_bytes) {}
 
     int fd() const noexcept override { return 1; }
-    std::optional<int> connect_result() noexcept override { return 0; }
+    std::optional<int> connect_result() noexcept override {
+        return accepts_ ? std::optional{0} : std::nullopt;
+    }
     std::ptrdiff_t send(std::string_view bytes) override {
         if (!takes_bytes_) return -EAGAIN;
         BIO_write(SSL_get_rbio(server_), bytes.data(), static_cast<int>(bytes.size()));
@@ -39,6 +65,7 @@ public:
 
 private:
     SSL* const server_;
+    const bool& accepts_;
     const bool& closed_;
     const bool& takes_bytes_;
 };
@@ -46,13 +73,14 @@ private:
 class TlsNetwork final : public Network {
 public:
     SSL* server = nullptr;
+    bool accepts = true;      ///< the server has accepted the TCP connection
     bool closed = false;      ///< the server has closed the TCP connection
     bool takes_bytes = true;  ///< otherwise the server reads nothing more
 
     Clock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return entropy_; }
     std::unique_ptr<Socket> connect(const Address&, std::chrono::milliseconds, int&) override {
-        return std::make_unique<TlsSocket>(server, closed, takes_bytes);
+        return std::make_unique<TlsSocket>(server, accepts, closed, takes_bytes);
     }
     void wait(std::span<PollEntry>, Clock::time_point, Clock::time_point, const std::stop_token&) override {}
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function) override { return nullptr; }
@@ -64,20 +92,36 @@ private:
 
 /// A connection that is ready, to a server with this version of TLS.
 struct TlsConnection : TlsServerInMemory, testing::WithParamInterface<int> {
-    void SetUp() override {
+    void begin() {
+        connection.reset();
         session = server(GetParam());
         network.server = session.get();
         connection = std::make_unique<Connection>(config, network, Resolution::known({.addresses = {{}}}), 0,
                                                   network.clock().now());
+    }
+    void make_ready() const {
         for (int step = 0; step < 10 && !connection->handshaking(); ++step) connection->advance();
         write("+PONG\r\n");
         connection->advance();
         ASSERT_TRUE(connection->ready()) << connection->detail();
+    }
+    void SetUp() override {
+        begin();
+        make_ready();
         connection->ask(std::array<std::string_view, 2>{"GET", "key"});
         ASSERT_FALSE(connection->broken()) << connection->detail();
     }
     void write(std::string_view plain) const {
         ASSERT_GT(SSL_write(session.get(), plain.data(), static_cast<int>(plain.size())), 0);
+    }
+
+    /// Returns what the client has sent since the last call.
+    std::string read() const {
+        std::array<char, 4096> part{};
+        std::string result;
+        for (int length = 0; (length = SSL_read(session.get(), part.data(), part.size())) > 0;)
+            result.append(part.data(), static_cast<std::size_t>(length));
+        return result;
     }
 
     TlsNetwork network{};
@@ -147,6 +191,35 @@ TEST_P(ConnectionOverTls13, FailsIfTheServerDemandsAnswersWithoutReadingThem) {
         connection->advance();
     }
     EXPECT_TRUE(connection->broken());
+}
+
+// D1. OpenSSL has encrypted the command when the memory runs out. It must not be encrypted and sent again.
+TEST_P(TlsConnection, SendsNoCommandTwiceWithoutMemory) {
+    const std::string key(6000, 'k');
+    bool failed = true;
+    for (long number = 1; failed; ++number) {
+        begin();
+        make_ready();
+        (void)read();
+        failed = fails_at(number, [&] { connection->ask(std::array<std::string_view, 2>{"GET", key}); });
+        EXPECT_EQ(connection->broken(), failed) << number;
+        connection->advance();
+        const auto sent = read();
+        EXPECT_EQ(sent.find(key, sent.find(key) + 1), sent.npos) << number << ": sent twice";
+    }
+}
+
+// A connection without a session would wait for the reply of a server that has received nothing.
+TEST_P(TlsConnection, IsBrokenIfThereIsNoMemoryForItsSession) {
+    bool failed = true;
+    for (long number = 1; failed; ++number) {
+        network.accepts = false;
+        begin();
+        network.accepts = true;
+        failed = fails_at(number, [&] { connection->advance(); });
+        EXPECT_EQ(connection->broken(), failed) << number;
+    }
+    make_ready();
 }
 
 }  // namespace
