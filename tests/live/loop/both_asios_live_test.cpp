@@ -9,6 +9,7 @@ TEST(BothAsios, WorkInOneProgram) {
     LiveWorld world;
     const auto boost = with_boost(world.nodes);
     const auto standalone = with_standalone(world.nodes);
+    EXPECT_NE(boost->type(), standalone->type()) << "the linker would mix their functions";
     for (int i = 0; i < 2; ++i) {
         EXPECT_THAT(boost->try_acquire(), Succeeds());
         EXPECT_EQ(standalone->try_acquire().error(), Errc::held_by_other);

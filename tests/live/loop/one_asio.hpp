@@ -6,6 +6,7 @@
 #include <redlock/result.hpp>
 
 #include <memory>
+#include <typeindex>
 
 namespace redlock::test {
 
@@ -19,6 +20,8 @@ public:
     /// Both run the context until the operation has ended.
     virtual Result try_acquire() = 0;
     virtual Result release() = 0;
+    /// Returns the type of the lock.
+    virtual std::type_index type() const noexcept = 0;
 };
 
 std::unique_ptr<OneAsio> with_boost(RedisNodes& nodes);

@@ -13,6 +13,8 @@
 
 #include <optional>
 #include <system_error>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
 
 namespace redlock::test {
@@ -28,6 +30,7 @@ public:
     Result release() override {
         return result_of([this](auto done) { lock_.async_release(std::move(done)); });
     }
+    std::type_index type() const noexcept override { return typeid(lock_); }
 
 private:
     template <class Begin>
