@@ -57,7 +57,8 @@ bool GroupMembers::any_alive(pid_t group) {
     std::error_code error;
     std::filesystem::directory_iterator it{"/proc", error};
     for (; !error && it != end(it); it.increment(error)) {
-        const pid_t process = std::atoi(it->path().filename().c_str());  // 0 for a name such as "cmdline"
+        const auto name = it->path().filename();
+        const auto process = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));  // 0 for "cmdline"
         const auto kind = process > 0 ? kind_of(process, group) : Kind::foreign;
         if (kind == Kind::alive) last_found_ = process;
         if (kind == Kind::alive) return true;

@@ -53,13 +53,13 @@ public:
             if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
             command_.refresh();
         }
-        const auto killed_by = command_.killed_by();
+        const int killed_by = command_.killed_by().value_or(0);
         const bool interrupted = has_terminal_ && !told_to_end_ && !stopped_for_loss_ &&
                                  (killed_by == SIGINT || killed_by == SIGQUIT);
         take_terminal_back();
         const int status =
             stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
-        return {status, interrupted ? killed_by : std::nullopt};
+        return {status, interrupted ? std::optional{killed_by} : std::nullopt};
     }
 
 private:
