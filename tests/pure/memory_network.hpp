@@ -87,7 +87,9 @@ public:
     std::size_t takes_at_once = 65'536;  ///< bytes in each millisecond
     std::string instead{};               ///< the bytes that replace the reply to the next command
     std::function<std::string(const support::CommandReader::Words&)>
-        refuses_command{};     ///< the bytes that answer a command which is not carried out; empty if it is
+        refuses_command{};  ///< the bytes that answer a command which is not carried out; empty if it is
+    std::function<bool(const support::CommandReader::Words&)>
+        hides_reply{};  ///< true if the connection ends after the command was carried out, without a reply
     std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
     std::size_t writes = 0;      ///< how often a client has written
@@ -182,6 +184,10 @@ private:
                 continue;
             }
             auto reply = words.front() == "SUBSCRIBE" ? subscribe(wire, words.at(1)) : execute(words, now);
+            if (hides_reply && hides_reply(words)) {
+                close(wire, now);
+                continue;
+            }
             answer(wire, instead.empty() ? std::move(reply) : std::exchange(instead, {}), now);
         }
     }

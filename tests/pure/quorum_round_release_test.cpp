@@ -87,6 +87,16 @@ TEST(QuorumRound, AReleaseIsRepeatedOnceIfItsConnectionBreaks) {
     EXPECT_EQ(in_protocol.log().back(), "0 ask 0");
 }
 
+// The node may have executed the first release, whose reply was lost. The second one then finds no key.
+TEST(QuorumRound, ARefusalOfARepeatedReleaseIsAConfirmation) {
+    PlayedRound round{{.verb = release}};
+    round.node(1).breaks_after(5ms).answers_after(10ms).voting("r");
+    round.node(2).voting("r");
+    round.play();
+    EXPECT_EQ(round.report(1), "granted sent 15 ms");
+    EXPECT_EQ(round.raw_report(2).vote, Vote::refused);
+}
+
 TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
     PlayedRound round{{.verb = release}};
     round.node(1).breaks_after(50ms).silent();

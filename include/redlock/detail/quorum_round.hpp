@@ -438,11 +438,13 @@ public:
     }
 
     /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
-    bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
+    bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        // The first release may have deleted the key, so the refusal of the repeated one is a confirmation.
+        if (it.repeated && vote.vote == Vote::refused) vote.vote = Vote::granted;
         const auto request = request_of_next_reply(node);
         record(node, request, vote, std::move(detail), now);
         if (!vote.executed) tallies_[request][node].sent = false;
-        auto& it = nodes_[node];
         ++it.next_reply;
         it.replied = true;
         return end_if_complete(node);
