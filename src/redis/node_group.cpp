@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 namespace redlock {
 namespace {
@@ -100,7 +101,13 @@ void NodeGroup::send_in_background() noexcept {
 Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
     const auto since = unsent_since_.load();
     bool unsent = false;
-    for (const auto& node : nodes_) unsent = node->send_unsent(now) || unsent;
+    for (const auto& node : nodes_) {
+        try {
+            unsent = node->send_unsent(now) || unsent;
+        } catch (const std::bad_alloc&) {  // the next call tries again
+            unsent = true;
+        }
+    }
     if (!unsent || now >= since + options_.node_timeout) return Clock::never();
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -264,7 +265,14 @@ void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
         const auto pending = connection.pending().count();
-        connection.advance();
+        try {
+            connection.advance();
+        } catch (const std::bad_alloc&) {
+            // The connection is broken, but the node has not failed, so that its releases may be sent at
+            // once.
+            if (connection.broken()) config_.kept_releases->keep(connection.take_pending(), true);
+            throw;
+        }
         if (connection.pending().count() < pending) {
             health_.replied_late();
             answered_locked();

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -31,18 +32,21 @@ namespace redlock::test {
 
 using namespace std::chrono_literals;
 
-/// While an object of this class exists, servers and the network allocate memory, and not the client.
+/// While an object of this class exists, servers and the network allocate memory, and not the client. Only
+/// the outermost object of several counts.
 struct OutsideTheClient {
     static inline void (*entered_or_left)() = nullptr;
-    OutsideTheClient() { call(); }
-    ~OutsideTheClient() { call(); }
+    OutsideTheClient() {
+        if (entered_or_left && depth++ == 0) entered_or_left();
+    }
+    ~OutsideTheClient() {
+        if (entered_or_left && --depth == 0) entered_or_left();
+    }
     OutsideTheClient(const OutsideTheClient&) = delete;
     OutsideTheClient& operator=(const OutsideTheClient&) = delete;
 
 private:
-    static void call() {
-        if (entered_or_left) entered_or_left();
-    }
+    static inline int depth = 0;
 };
 
 class MemoryClock final : public Clock {
@@ -290,7 +294,8 @@ private:
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };
 
-/// A task without a thread: it runs whenever something waits or time passes.
+/// A task without a thread: it runs whenever something waits or time passes. As in a BackgroundThread, an
+/// exception ends the task until the next start().
 class MemoryTask final : public BackgroundTask {
 public:
     MemoryTask(MemoryClock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
@@ -305,7 +310,12 @@ private:
         latest_ = std::make_shared<int>();
         clock_.after(span, [this, call = std::weak_ptr{latest_}] {
             if (call.expired()) return;
-            const auto next = function_(clock_.now());
+            auto next = Clock::never();
+            try {
+                next = function_(clock_.now());
+            } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory
+            }
+            const OutsideTheClient outside;
             if (next < Clock::never()) call_after(next - clock_.now());
         });
     }

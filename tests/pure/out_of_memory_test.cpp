@@ -444,6 +444,35 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     }
 }
 
+// The connections take longer than unlock() waits, so a background task makes them. Only if rounds share
+// connections, the release can need later rounds.
+TEST_P(OutOfMemoryInARound, AnUnsentReleaseIsSentByTheBackgroundTask) {
+    const int later_rounds = std::get<std::size_t>(GetParam()) == 0 ? 3 : 0;
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        Setting it;
+        auto& network = it.world.network;
+        EXPECT_THAT(it.lock.acquire(), Succeeds());
+        network.pass(2ms);
+        for (const auto node : {0U, 1U}) {
+            network.server(node).close_connections(network.clock().now());
+            network.server(node).unreachable = true;
+        }
+        network.pass(20ms);
+        it.lock.unlock();
+        EXPECT_FALSE(it.clean()) << "or this shows nothing";
+        for (const auto node : {0U, 1U}) network.server(node).unreachable = false;
+        went_on = fails_after(count, [&] { network.pass(50ms); });
+        for (int i = 0; i < later_rounds; ++i) {
+            network.pass(2s);
+            (void)query(it.nodes, "another");
+        }
+        network.pass(later_rounds * 1ms);
+        EXPECT_TRUE(it.clean()) << count;
+    }
+    EXPECT_GT(count, 1) << "nothing was asked for: this shows nothing";
+}
+
 // Without memory, there is no report on a node that is left alone. Another node, which was not awaited, still
 // keeps the connection on which its SET is pending. (A sequential round awaits all trusted nodes.)
 TEST_P(OutOfMemoryInARound, ALostReportCostsNoOtherNodeItsConnection) {
