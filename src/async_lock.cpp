@@ -272,6 +272,7 @@ void AsyncLock::Impl::shut_down() noexcept {
     if (is_left) write_release();
     self_.reset();
     if (options_.watchdog) state_->request_stop(state_->number());
+    state_->end_watch(state_->number());  // on_lost is not called, even if a callback of lost() shuts down
 }
 
 // ---- AsyncLock

@@ -199,7 +199,9 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
         auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
         auto result = state->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
         if (result) state->describe_holder(before, ttl);
-        if (result.error() == Errc::lost && watchdog) watchdog->add({state, acquisition});
+        // If the callback has destroyed the lock, it may have destroyed the watchdog, too.
+        if (result.error() == Errc::lost && watchdog && state->plan(acquisition).next() != Clock::never())
+            watchdog->add({state, acquisition});
         return result;
     } catch (const std::bad_alloc&) {
         return no_memory();

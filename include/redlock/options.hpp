@@ -128,10 +128,10 @@ struct LockOptions {
     /// returns. Its exceptions are swallowed. It may release or destroy the lock. A release() in the function
     /// releases the lost acquisition only. If the Lock has acquired again, the new acquisition stays.
     ///
-    /// If a std::stop_callback on lost() releases or destroys the lock in the thread that has requested the
-    /// stop, the function is not called. If another thread does so, the function can still begin or be
-    /// running afterwards. The objects that it uses must live longer than the watchdog, whose destructor
-    /// waits for the function.
+    /// If a std::stop_callback on lost() releases or destroys the lock in the watchdog's thread, the function
+    /// is not called. If another thread does so, also the one that called extend(), the function can still
+    /// begin or be running afterwards. The objects that it uses must live longer than the watchdog, whose
+    /// destructor waits for the function.
     std::function<void(const Result&)> on_lost{};
 };
 

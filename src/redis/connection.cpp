@@ -34,9 +34,10 @@ PollEntry Connection::poll_entry() const noexcept {
     if (state_ == State::resolving) return {.fd = resolution_->fd()};
     if (!socket_) return {};
     const bool connecting = state_ == State::connecting;
+    const bool ended = tls_ && tls_->failed();  // advance() must find that out, even if no byte comes
     return {.socket = socket_.get(),
             .fd = socket_->fd(),
-            .writes = connecting || (collects_ ? blocked_ : written_ < out_.size()),
+            .writes = connecting || ended || (collects_ ? blocked_ : written_ < out_.size()),
             .reads = !connecting};
 }
 
@@ -45,6 +46,7 @@ void Connection::advance() {
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
     if (std::exchange(just_connected_, false)) return;  // no reply can have arrived yet
+    if (tls_ && tls_->failed()) return fail(Errc::connection_failed, tls_->error());  // behind a reply
     flush();
     read(Socket::Wait::no);
     flush();  // sends what reading has produced, for example the handshake after TLS
@@ -278,7 +280,8 @@ void Connection::write_all() {
     collected_ = 0;
     blocked_ = false;
     if (!plain_out_.empty()) {
-        bool encrypted = false;  // without memory, OpenSSL may have encrypted the commands, which `out_` lacks
+        // Without memory, OpenSSL may have encrypted commands that `out_` lacks.
+        bool encrypted = false;
         run_or_break([&] { encrypted = tls_->send(plain_out_, out_); });
         if (!encrypted) return fail(Errc::connection_failed, tls_->error());
         plain_out_.clear();

@@ -37,6 +37,7 @@ bool GroupWaiter::listen_at_first(NodeSet homes, bool may_probe, const RoundLimi
 /// present home node, if this one does not answer in time or refuses the subscription.
 bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits& limits) {
     const auto start = network_.clock().now();
+    if (limits.stop.stop_requested() || start >= limits.deadline) return false;  // begins no probe in vain
     const auto deadline = std::min(start + node_timeout_, limits.deadline);
     auto listener = nodes_[node]->check_out_listener(start, may_probe);
     if (!listener) return false;

@@ -221,6 +221,7 @@ void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_poi
 
 void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
     const std::lock_guard guard{mutex_};
+    if (listener->connection().broken()) leave_address_locked(listener->connection());
     add_disconnection_locked(listener->connection());
 }
 

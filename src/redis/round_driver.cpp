@@ -298,7 +298,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     }
     if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
         connection.fail(Errc::connection_failed, connection.quoted(reply.text));
-        fail(node, connection.cause(), connection.detail());
+        fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
     }
     if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
@@ -313,11 +313,12 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 }
 
 /// Ends the part of a node that has failed. If its connection broke, a release is sent once more instead,
-/// unless the server executes nothing at present: it would refuse the release again.
-void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
+/// unless the server executes nothing at present: it would refuse the release again. `executed` is false if
+/// the reply of the server says that it has executed nothing.
+void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
-    const bool again = round_.on_failed(node, cause, detail, disconnected, now_);
+    const bool again = round_.on_failed(node, cause, detail, disconnected, now_, executed);
     if (!again) return check_in(node);
     // The round itself sends the release again. If there is no memory for that, the node sends it later.
     auto releases = connections_[node]->take_releases(*this);

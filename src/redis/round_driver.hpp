@@ -88,7 +88,7 @@ private:
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
-    void fail(std::size_t node, std::error_code cause, const std::string& detail);
+    void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
     void check_in(std::size_t node, bool gives_up = false);
     void leave_shared(std::size_t node, bool gives_up) noexcept;

@@ -90,9 +90,10 @@ private:
     // ---- Job control
 
     /// Where the command stops, so do we. A command that is stopped already does not report another stop.
+    /// Without a terminal there is no one to continue us.
     void stop_command() {
         (void)command_.signal(SIGTSTP);
-        if (command_.stopped()) (void)stop_our_group();
+        if (command_.stopped() && terminal_.exists()) (void)stop_our_group();
     }
 
     /// The command was stopped from the terminal, or because it needed the terminal, or by SIGSTOP.

@@ -170,6 +170,14 @@ TEST_F(AReplacedMaster, GetsNothingOverItsIdleConnections) {
     EXPECT_THAT(log.lines, Contains(HasSubstr("the Sentinels name another")));
 }
 
+// B4. The former master has executed nothing, so the refusal of its successor confirms no release.
+TEST_F(AReplacedMaster, DoesNotConfirmAReleaseThatItRefuses) {
+    (void)acquire("A");
+    named = 2;
+    former().instead = "-READONLY You can't write against a read only replica.\r\n";
+    EXPECT_EQ(release("A")[0].vote, Vote::refused);
+}
+
 TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatIsCheckedInLater) {
     (void)extend("A");
     extend_meanwhile([&] {

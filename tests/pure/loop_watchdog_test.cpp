@@ -84,6 +84,15 @@ TEST_F(LoopWatchdog, EndsItsRoundAtTheShutdown) {
     nodes.reset();
 }
 
+TEST_F(LoopWatchdog, CallsNoOnLostIfACallbackOfLostHasShutTheLoopDown) {
+    const auto lock = acquired("r", watched(30s), 1s);
+    const std::stop_callback shut_down{lock->lost(), [this] { of_loop->shut_down(); }};
+    silence(0);
+    run_for(1min);
+    EXPECT_TRUE(lock->lost().stop_requested());
+    EXPECT_EQ(losses, 0);
+}
+
 // ---- Losses during an extension of another lock
 
 TEST_F(LoopWatchdog, ReportsALossAtItsLimitWhileAnotherExtensionWaits) {

@@ -1,6 +1,8 @@
 // The rounds of an event loop share one connection to each node.
 #include "shared_world.hpp"
 
+#include "redis/listener.hpp"
+
 #include <redlock/detail/connection_choice.hpp>
 
 #include <gmock/gmock.h>
@@ -597,6 +599,23 @@ TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
     run();
     EXPECT_EQ(second.tally()[0].vote, Vote::granted) << second.tally()[0].detail;
     EXPECT_EQ(value(1, "r"), "B");
+}
+
+// While rounds share connections, only listeners use the other ones, so no round would leave the address.
+TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConnect) {
+    network.server(0).unreachable = true;
+    auto& node = *group.nodes()[0];
+    auto first = node.check_out_listener(network.clock().now(), false);
+    ASSERT_NE(first, nullptr);
+    first->connection().fail(Errc::timed_out, "while it was to listen");
+    node.drop_listener(std::move(first));
+    const auto second = node.check_out_listener(network.clock().now(), false);
+    ASSERT_NE(second, nullptr);
+    for (int i = 0; i < 10 && !second->listens(); ++i) {
+        network.pass(1ms);
+        second->advance();
+    }
+    EXPECT_TRUE(second->listens());
 }
 
 }  // namespace

@@ -13,11 +13,12 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<SimNode>>& n
 }
 
 std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& options) {
-    std::vector<NodeConfig> configs;
-    for (std::size_t node = 0; node < nodes; ++node)
-        configs.push_back({.endpoint = {.unix_socket = ProcessNetwork::path_of(node)},
-                           .node_timeout = options.node_timeout,
-                           .quarantine = options.quarantine});
+    std::vector<NodeConfig> configs(nodes);
+    for (std::size_t node = 0; node < nodes; ++node) {
+        configs[node].endpoint.unix_socket = ProcessNetwork::path_of(node);
+        configs[node].node_timeout = options.node_timeout;
+        configs[node].quarantine = options.quarantine;
+    }
     return for_one_process(std::move(configs));
 }
 

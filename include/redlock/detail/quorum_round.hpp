@@ -196,9 +196,10 @@ private:
         Stage stage = Stage::uninvolved;
         bool trusted = true;
         bool probe_due = false;
-        bool repeated = false;   // the release is sent to this node for the second time
-        bool held_back = false;  // too many replies are pending on the connection, see on_held_back()
-        bool replied = false;    // the node has voted on a request
+        bool repeated = false;        // the release is sent to this node for the second time
+        bool maybe_released = false;  // the first release may have deleted the key
+        bool held_back = false;       // too many replies are pending on the connection, see on_held_back()
+        bool replied = false;         // the node has voted on a request
         // The indices of the requests that the driver has excluded from this node.
         std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.
@@ -440,8 +441,8 @@ public:
     /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
     bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // The first release may have deleted the key, so the refusal of the repeated one is a confirmation.
-        if (it.repeated && vote.vote == Vote::refused) vote.vote = Vote::granted;
+        // If the first release may have deleted the key, the refusal of the repeated one is a confirmation.
+        if (it.maybe_released && vote.vote == Vote::refused) vote.vote = Vote::granted;
         const auto request = request_of_next_reply(node);
         record(node, request, vote, std::move(detail), now);
         if (!vote.executed) tallies_[request][node].sent = false;
@@ -470,15 +471,16 @@ public:
             }
     }
 
-    /// Records that the node has failed. `disconnected` is true if its connection broke. Returns true if the
-    /// command is a release that must be sent once more, over another connection. This is so if the
-    /// connection broke for the first time, and before the deadline of the node. In all other cases, moves
-    /// the node to the stage over.
+    /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
+    /// false if the server has executed nothing. Returns true if the command is a release that must be sent
+    /// once more, over another connection. This is so if the connection broke for the first time, and before
+    /// the deadline of the node. In all other cases, moves the node to the stage over.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
-                   Clock::time_point now) {
+                   Clock::time_point now, bool executed = true) {
         auto& it = nodes_[node];
         if (is_release() && disconnected && !it.repeated && now < it.deadline) {
             it.repeated = true;
+            it.maybe_released = executed;
             return true;
         }
         end(node, cause, detail, now);

@@ -212,7 +212,8 @@ TEST(Sentinels, AreAskedSeparatelyWithEachPassword) {
     EXPECT_FALSE((Lock{wrong, the_resource, no_retry(1min)}.acquire_for(50ms)));
     sentinel.thaw();
     EXPECT_THAT(acquire_once(with("theirs")), Succeeds());
-    EXPECT_THAT((Lock{wrong, the_resource, no_retry(1min)}.acquire()), Reports(0, Errc::authentication_failed));
+    EXPECT_THAT((Lock{wrong, the_resource, no_retry(1min)}.acquire()),
+                Reports(0, Errc::authentication_failed));
 }
 
 // A9. The owner of an inquiry ends it, and does not wait for frozen Sentinels.

@@ -143,6 +143,18 @@ TEST_P(TlsConnection, TakesAReplyThatTheEndOfTheSessionFollows) {
     EXPECT_TRUE(connection->gone_stale()) << "nothing can be received any more";
 }
 
+// A proxy can end the session and leave the TCP connection open, so that no byte comes any more.
+TEST_P(TlsConnection, FailsBehindAReplyAlthoughTheTcpConnectionStaysOpen) {
+    write("$5\r\nvalue\r\n");
+    (void)SSL_shutdown(session.get());
+    connection->advance();
+    ASSERT_NE(connection->answer(), nullptr);
+    EXPECT_TRUE(connection->poll_entry().writes) << "poll() must return at once";
+    connection->advance();
+    EXPECT_TRUE(connection->broken());
+    EXPECT_EQ(connection->detail(), "TLS: closed by the server");
+}
+
 TEST_P(TlsConnection, FailsAtTheEndOfTheSession) {
     (void)SSL_shutdown(session.get());
     connection->advance();
