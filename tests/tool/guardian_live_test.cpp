@@ -135,7 +135,7 @@ TEST_F(Guardian, IsNotStartedIfTheCommandMayContinue) {
 // It kills its own group, all that it has started; or tells it to end, which takes longer than it waits.
 TEST_F(Guardian, SurvivesTheProgramTimeout) {
     for (const std::vector<std::string>& kills :
-         {std::vector<std::string>{"timeout", "-s", "KILL", "0.7"}, {"timeout", "-k", "0.5", "0.7"}}) {
+         {std::vector<std::string>{"timeout", "-s", "KILL", "3"}, {"timeout", "-k", "0.5", "3"}}) {
         auto words = world.job(stubborn, {"--ttl", "3s", "--grace", "20s"});
         words.insert(words.begin(), REDLOCK_TOOL);
         words.insert(words.begin(), kills.begin(), kills.end());
