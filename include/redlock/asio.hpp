@@ -186,8 +186,8 @@ class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. For the first lock of each pair of a context
     /// and a Nodes object, the constructor also opens a descriptor for a timer. It throws std::system_error
-    /// if this fails. It destroys what the context still has for a Nodes object that was destroyed. This can
-    /// block for one node_timeout of that object if releases are left to be sent.
+    /// if this fails. The constructor also closes the connections of Nodes objects that were destroyed. This
+    /// can block for one node_timeout if releases are left to be sent.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted

@@ -38,7 +38,8 @@ bool has_ended(const std::string& stat) {
 
 enum class Kind : std::uint8_t { foreign, zombie, alive };
 
-/// Returns what the process is to the group. getpgid() works even if the file cannot be read.
+/// Returns whether the process belongs to the group, and is alive. getpgid() works even if the file cannot be
+/// read.
 Kind kind_of(pid_t process, pid_t group) {
     if (::getpgid(process) != group) return Kind::foreign;
     std::ifstream file{"/proc/" + std::to_string(process) + "/stat"};

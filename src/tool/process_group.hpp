@@ -56,8 +56,8 @@ public:
     /// Whether the command, or what it has left behind, was stopped and not continued.
     bool stopped() const noexcept { return stopped_; }
 
-    /// Whether anything of the group is left, be it what the command left behind. Zombies do not count: those
-    /// of our children are gone after refresh(), and those of a daemon may stay for as long as it lives.
+    /// Returns true if a process of the group is alive, also after the end of the command. Zombies do not
+    /// count: those of our children are gone after refresh(), and those of a daemon may stay while it lives.
     bool alive() { return !status_ || members_.any_alive(id_); }
 
     /// To all of it; what is stopped is continued, so that it can take notice. False: we may not.
