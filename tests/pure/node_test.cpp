@@ -64,7 +64,6 @@ TEST_F(NodeTest, AnExtensionFollowsItsPendingSet) {
     EXPECT_EQ(holder(0), "A");
 }
 
-// Between a SET and its release there may be only commands of the same owner.
 // The acquisition of a waiter takes its ticket out of the queue. If it overtook the pending enter_queue, the
 // ticket would enter the queue after its waiter has left.
 TEST_F(NodeTest, TheAcquisitionOfAWaiterFollowsItsPendingTicket) {
@@ -85,6 +84,7 @@ TEST_F(NodeTest, TheAcquisitionOfAWaiterFollowsItsPendingTicket) {
     EXPECT_EQ(holder(0), "A");
 }
 
+// Between a SET and its release there may be only commands of the same owner.
 TEST_F(NodeTest, NoOtherCommandFollowsAPendingSet) {
     acquire_late("A");
     (void)release("B");
@@ -92,6 +92,20 @@ TEST_F(NodeTest, NoOtherCommandFollowsAPendingSet) {
     network.resume(0);
     EXPECT_THAT(server().log(), Not(Contains("1 EVAL")));
     EXPECT_THAT(server().log(), Contains("2 EVAL"));
+}
+
+// The SET of A follows the release of the same resource. A round of B could take the connection away from the
+// release of A, which would then overtake its SET.
+TEST_F(NodeTest, NoOtherSetFollowsASetBehindAPendingRelease) {
+    EXPECT_EQ(acquire("first")[0].vote, Vote::granted);
+    server().forget_log();
+    server().paused = true;
+    (void)ask({request(Verb::compare_and_delete, "first")}, {.awaits_answers = false});
+    for (const auto* const owner : {"A", "B"})
+        (void)ask({request(Verb::set_if_absent, owner)}, {.deadline = network.clock().now() + 1ms});
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 EVAL", "1 SET", "2 PING"));
+    EXPECT_EQ(holder(0), "A");
 }
 
 // B1, D4. The SET was executed, and its reply is lost.

@@ -512,6 +512,25 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+// Nothing waits for the sockets then. They accept the bytes at once.
+TEST_F(RepeatedReleaseInALoop, IsSentByAFormerLoopWhenAnotherLoopEnds) {
+    acquire();
+    auto& server = network.server(1);
+    server.close_connections(now());
+    run_for(5ms);
+    server.unreachable = true;
+    lock.reset();
+    run_for(1ms);
+    of_loop.reset();
+    ASSERT_NE(holder(1), "(nil)");
+    server.unreachable = false;
+    for (int i = 0; i < 5; ++i) {
+        network.pass(2ms);
+        AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
+    }
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
 // The server may still read the release there.
 TEST_F(RepeatedReleaseInALoop, LeavesAConnectionOfAFormerLoopOpenForOneNodeTimeout) {
     acquire();

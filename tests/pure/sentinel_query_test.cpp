@@ -171,6 +171,15 @@ TEST_F(SentinelQuery, IdentifiesASentinelByTheAddressThatWasConnected) {
     EXPECT_THAT(found.error, testing::StartsWith("of 2 Sentinels 1 named a master"));
 }
 
+TEST_F(SentinelQuery, CountsASentinelThatIsListedTwiceOnceEvenIfItRefusesConnections) {
+    for (const std::size_t entry : {0U, 1U})
+        answer(entry, "$2\r\nS" + std::to_string(entry) + "\r\n", "", names_the_master);
+    network.server(2).refuses = true;
+    auto configs = network.configs();
+    configs.push_back(configs.back());
+    EXPECT_EQ(query(configs).addresses.size(), 1U) << "two Sentinels of three";
+}
+
 /// Three Sentinels, of which the first has two addresses. Only the second address answers. Its server is
 /// network.server(1). Another Sentinel is down, so the first one is needed.
 struct SentinelWithADeadAddress : SentinelQuery {

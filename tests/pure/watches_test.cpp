@@ -96,6 +96,23 @@ TEST_F(WatchesTest, ADuplicateIsWatchedWhileANameIsResolved) {
     EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1) << "it is closed";
 }
 
+// Several connections of one loop can wait for the same name.
+TEST_F(WatchesTest, ADuplicateIsWatchedUntilNobodyWaits) {
+    PollEntry of_another{.fd = pipe[0]};
+    watches.begin(task, of_name);
+    watches.begin(task, of_another);
+    const int duplicate = events.watched().at(0);
+    watches.end(of_name);
+    ASSERT_THAT(events.watched(), ElementsAre(duplicate));
+    watches.on_ready(duplicate);
+    scheduler.run();
+    EXPECT_FALSE(of_name.ready);
+    EXPECT_TRUE(of_another.ready);
+    EXPECT_EQ(task.calls, 1);
+    watches.end(of_another);
+    EXPECT_TRUE(events.known.empty());
+}
+
 TEST_F(WatchesTest, TheEndLeavesNothing) {
     watches.begin(task, of_name);
     const int duplicate = events.watched().at(0);
