@@ -2,8 +2,8 @@
 # sh tests/foreign.sh s390x|aarch64: builds the library, the command and the pure tests for another processor, and runs
 # these tests with qemu. Warnings are errors. s390x is big endian.
 #
-# The cross compiler is that of this Debian release. The other libraries are only unpacked, into a cache outside of this
-# tree, because the machine would need another architecture to install them.
+# The cross compiler is that of this Debian release. The other libraries are only unpacked, into build/downloads, because
+# the machine would need another architecture to install them.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/.."
@@ -23,7 +23,7 @@ sh cmake/install-packages.sh build tool test source cross
 # shellcheck disable=SC1091  # of Debian
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock/$processor-$release
+cache=build/downloads/$processor-$release
 rm -rf "$cache/root" "$cache/apt/archives"
 mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
 cache=$(cd -- "$cache" && pwd)  # apt takes relative paths for its own

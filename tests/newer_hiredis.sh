@@ -1,15 +1,16 @@
 #!/bin/sh
-# sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release in a cache outside of this
-# tree, and prints its installation prefix. With it the tests run against both generations of hiredis (rule D13):
+# sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release in build/downloads, and
+# prints its installation prefix. With it the tests run against both generations of hiredis (rule D13):
 #
 #     CMAKE_PREFIX_PATH=$(sh tests/newer_hiredis.sh) sh tests/run.sh newer-hiredis -L live
 #
 # It asks the archive for the newest version each time, and builds only a version that it has not built before.
 set -eu
 unset CDPATH
+cd -- "$(dirname -- "$0")/.."
 release=trixie
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock/hiredis-$release
+cache=build/downloads/hiredis-$release
 cores=$(getconf _NPROCESSORS_ONLN)
 mkdir -p "$cache/apt/lists/partial" "$cache/source"
 cache=$(cd -- "$cache" && pwd)  # apt takes relative paths for its own

@@ -1,16 +1,17 @@
 #!/bin/sh
-# sh tests/other_server.sh redis|valkey: unpacks the server of a later Debian release and its libraries into a cache
-# outside of this tree, and prints a directory. If this directory comes first in PATH, the tests use its redis-server:
+# sh tests/other_server.sh redis|valkey: unpacks the server of a later Debian release and its libraries into
+# build/downloads, and prints a directory. If this directory comes first in PATH, the tests use its redis-server:
 #
 #     PATH=$(sh tests/other_server.sh valkey):$PATH sh tests/run.sh release -L live
 #
 # It asks the archive for the newest version each time, and unpacks only a version that it has not unpacked before.
 set -eu
 unset CDPATH
+cd -- "$(dirname -- "$0")/.."
 server=$1
 release=trixie
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock/$server-$release
+cache=build/downloads/$server-$release
 mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
 cache=$(cd -- "$cache" && pwd)  # apt takes relative paths for its own
 
