@@ -11,6 +11,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -48,6 +49,14 @@ public:
 
     void disconnected(std::string_view node, std::error_code, std::string_view) noexcept override {
         add("redlock_connections" + labels({{"node", node}}), -1);
+    }
+
+    void wrote(std::string_view node, std::size_t commands,
+               std::chrono::nanoseconds waited) noexcept override {
+        const auto of_node = labels({{"node", node}});
+        add("redlock_writes_total" + of_node, 1);
+        add("redlock_written_commands_total" + of_node, static_cast<double>(commands));
+        add("redlock_write_wait_seconds_sum" + of_node, std::chrono::duration<double>{waited}.count());
     }
 
     void backing_off(std::string_view node, std::error_code cause, std::string_view,

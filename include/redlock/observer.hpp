@@ -14,6 +14,7 @@
 #include <redlock/nodes.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <string_view>
 #include <system_error>
 
@@ -43,6 +44,12 @@ public:
     /// A connection was closed. There is no cause if it was no longer needed.
     virtual void disconnected(std::string_view /*node*/, std::error_code /*cause*/,
                               std::string_view /*detail*/) noexcept {}
+
+    /// So many commands were written to a node, mostly in one write, over a connection that rounds share. The
+    /// first of them had waited for the time `waited`, because commands are collected while the node owes
+    /// replies. The function is not called for a connection that one round has for itself.
+    virtual void wrote(std::string_view /*node*/, std::size_t /*commands*/,
+                       std::chrono::nanoseconds /*waited*/) noexcept {}
 
     /// A node has failed. Rounds skip it for the time `pause`, unless there is no quorum without it.
     virtual void backing_off(std::string_view /*node*/, std::error_code /*cause*/,

@@ -277,7 +277,7 @@ void Connection::flush() {
 
 void Connection::write_all() {
     if (broken()) return;
-    collected_ = 0;
+    written_commands_ += std::exchange(collected_, 0);
     blocked_ = false;
     if (!plain_out_.empty()) {
         // Without memory, OpenSSL may have encrypted commands that `out_` lacks.

@@ -148,6 +148,8 @@ public:
     /// Returns how many commands have been collected.
     std::size_t collected() const noexcept { return collected_; }
     void write_collected();
+    /// Returns how many collected commands were written since the last call.
+    std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
     /// Sends a command that consists of `words`, for AdminConnection and the listeners. They wait for the
     /// answer() before they send another one. From then on, lists of up to 16 texts and numbers are accepted
@@ -233,8 +235,9 @@ private:
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
     bool collects_ = false;
-    std::size_t collected_ = 0;  // commands in the buffers since the last write
-    bool blocked_ = false;       // the socket has not accepted all bytes of the last write
+    std::size_t collected_ = 0;         // commands in the buffers since the last write
+    std::size_t written_commands_ = 0;  // since take_written()
+    bool blocked_ = false;              // the socket has not accepted all bytes of the last write
     std::unique_ptr<TlsSession> tls_{};
     std::string plain_out_{};  // with TLS: plain text that is not yet in out_
     std::string plain_in_{};

@@ -267,7 +267,7 @@ void Node::failed(NodeFailure failure, Clock::time_point now) {
 void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
     if (const auto pause = health_.failed(std::move(failure), now, network_.entropy()))
         add_event_locked(
-            {.kind = NodeEvent::Kind::backing_off, .failure = health_.last_failure(), .pause = *pause});
+            {.kind = NodeEvent::Kind::backing_off, .failure = health_.last_failure(), .span = *pause});
 }
 
 NodeFailure Node::last_failure() {
@@ -289,6 +289,17 @@ void Node::add_disconnection_locked(const Connection& connection, std::error_cod
         auto failure = connection.broken() ? NodeFailure{connection.cause(), connection.detail()}
                                            : NodeFailure{cause, why};
         add_event_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
+/// Drops the event if there is no memory for it.
+void Node::add_write(Connection& connection, Clock::duration waited) noexcept {
+    const auto commands = connection.take_written();
+    if (!options_.observed || commands == 0) return;
+    const std::lock_guard guard{mutex_};
+    try {
+        add_event_locked({.kind = NodeEvent::Kind::wrote, .span = waited, .commands = commands});
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     }
 }

@@ -53,10 +53,11 @@ namespace redlock {
 /// An event for the observer. The node keeps its events until the round is over, because no mutex may be held
 /// while the observer is called.
 struct NodeEvent {
-    enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
+    enum class Kind : std::uint8_t { connecting, disconnected, wrote, backing_off };
     Kind kind = Kind::connecting;
     detail::NodeFailure failure{};
-    Clock::duration pause{};
+    Clock::duration span{};  ///< the pause of a back-off, or the time for which commands were collected
+    std::size_t commands = 0;
 };
 
 /// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
@@ -263,6 +264,7 @@ private:
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
+    void add_write(Connection& connection, Clock::duration waited) noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
     void answered_locked() noexcept { answered_ = config_.kept_releases->changes(); }
     /// Returns true if the node is trusted, and has answered since the last release was kept.

@@ -217,7 +217,8 @@ void NodeGroup::notify(std::string_view node, const NodeEvent& event) const {
     switch (event.kind) {
         case NodeEvent::Kind::connecting: return observer.connecting(node);
         case NodeEvent::Kind::disconnected: return observer.disconnected(node, cause, detail);
-        case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.pause);
+        case NodeEvent::Kind::wrote: return observer.wrote(node, event.commands, event.span);
+        case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.span);
     }
 }
 

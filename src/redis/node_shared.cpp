@@ -267,6 +267,7 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
         if (!all && !detail::writes_now(outstanding, it->has_replied, now - it->collected_since, it->drains))
             continue;
         if (!fail_if_outdated(*it, now)) connection.write_collected();
+        add_write(connection, now - it->collected_since);
         it->has_leases = it->has_leases && connection.unsent();
         it->has_replied = false;
         it->collected_since = Clock::never();

@@ -11,6 +11,7 @@
 
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
+#include <redlock/observer.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <unistd.h>
@@ -18,10 +19,12 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -89,19 +92,38 @@ private:
     std::size_t width_ = 0;
 };
 
+/// Counts writes for all threads.
+class WriteCounter final : public Observer {
+public:
+    void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds waited) noexcept override {
+        const std::lock_guard guard{mutex_};
+        writes_.commands += commands;
+        writes_.waited.record(waited);
+    }
+    /// Requires that no thread uses the nodes any more.
+    const SharedWrites& writes() const noexcept { return writes_; }
+
+private:
+    std::mutex mutex_{};
+    SharedWrites writes_{};
+};
+
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
                     const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
-    auto options = request.nodes.options();
+    WriteCounter counter;
+    auto options = request.nodes.options(request.threads > 1 ? &counter : nullptr);
     options.round = round;
     options.max_idle = std::max(options.max_idle, request.threads);
     RedisNodes nodes{request.nodes.endpoints(), options};
     check(workload.lock, nodes.node_timeout(), nodes.quarantine());
     ProgressLine progress{title};
     const auto end = boot_clock().now() + request.seconds;
-    return run(nodes, workload, [&](std::uint64_t acquired) {
+    auto measurement = run(nodes, workload, [&](std::uint64_t acquired) {
         progress.show(acquired);
         return boot_clock().now() < end && !wait_for_interruption(signals, interrupted);
     });
+    measurement.shared_writes = counter.writes();
+    return measurement;
 }
 
 int bench(const BenchArguments& request) {

@@ -138,6 +138,12 @@ ordered_json json_of_bar(const Bar& bar) {
     return {{"from_ms", milliseconds_of(bar.from)}, {"to_ms", milliseconds_of(bar.to)}, {"count", bar.count}};
 }
 
+ordered_json json_of(const SharedWrites& writes) {
+    if (writes.commands == 0) return nullptr;
+    return {
+        {"count", writes.waited.count()}, {"commands", writes.commands}, {"waited", json_of(writes.waited)}};
+}
+
 ordered_json json_of_round(const MeasuredRound& it) {
     const auto& measurement = it.measurement;
     return {{"order", it.round == Round::sequential ? "sequential" : "all_at_once"},
@@ -147,6 +153,7 @@ ordered_json json_of_round(const MeasuredRound& it) {
             {"acquire", json_of(measurement.acquire)},
             {"release", json_of(measurement.release)},
             {"histogram", list_of(bars_of(measurement.acquire), json_of_bar)},
+            {"shared_writes", json_of(measurement.shared_writes)},
             {"failures", json_of(measurement.failures, "verb", "error")},
             {"no_votes", json_of(measurement.node_causes, "node", "cause")}};
 }

@@ -27,6 +27,12 @@ struct Workload {
 /// The operation or the node that failed, and the reason.
 using Failure = std::pair<std::string, std::error_code>;
 
+/// The writes on connections that rounds share.
+struct SharedWrites {
+    std::uint64_t commands = 0;
+    LatencyHistogram waited{};  ///< for each write, how long its first command was collected
+};
+
 /// The result of a run.
 struct Measurement {
     LatencyHistogram acquire{};                      ///< latencies of successful acquisitions
@@ -34,6 +40,7 @@ struct Measurement {
     std::map<Failure, std::uint64_t> failures{};     ///< failed operations, by name and error
     std::map<Failure, std::uint64_t> node_causes{};  ///< missing votes, by node and cause
     std::chrono::nanoseconds took{};
+    SharedWrites shared_writes{};
 
     void add(const Measurement& other);
     double per_second() const;

@@ -9,7 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -19,6 +22,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 using SharedConnections = SharedWorld;
 
@@ -431,6 +435,42 @@ TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
 }
 
 // ---- Collecting and its bounds
+
+struct WriteLog : Observer {
+    void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds waited) noexcept override {
+        writes.emplace_back(commands, waited);
+    }
+    std::vector<std::pair<std::size_t, std::chrono::nanoseconds>> writes;
+};
+
+struct ObservedSharedConnections : private WriteLog, SharedWorld {
+    ObservedSharedConnections() : SharedWorld({}, this) {}
+    void release_on_first(std::string_view resource) {
+        const std::vector<std::string> resources{std::string{resource}};
+        begin({.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = "A"},
+               .to = NodeSet{0b001}});
+        write();
+    }
+    void write() { (void)group.write_collected(network.clock().now()); }
+    using WriteLog::writes;
+};
+
+// The node owes the reply to the first command when the others come.
+TEST_F(ObservedSharedConnections, ReportTheirWrites) {
+    connect();
+    writes.clear();
+    network.server(0).paused = true;
+    release_on_first("r0");
+    release_on_first("r1");
+    network.pass(300us);
+    release_on_first("r2");
+    network.pass(detail::max_collecting);
+    write();
+    network.resume(0);
+    run();
+    const auto waited = detail::max_collecting + 300us;
+    EXPECT_THAT(writes, ElementsAre(Pair(1U, 0ns), Pair(2U, waited)));
+}
 
 TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
     connect();

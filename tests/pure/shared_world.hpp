@@ -22,9 +22,9 @@ class SharedWorld : public testing::Test {
 protected:
     static constexpr std::size_t size = 3;
 
-    explicit SharedWorld(std::vector<NodeConfig> configs = {})
+    explicit SharedWorld(std::vector<NodeConfig> configs = {}, Observer* observer = nullptr)
         : group{configs.empty() ? network.configs() : configs,
-                {.round = Round::all_at_once},
+                {.round = Round::all_at_once, .observer = observer},
                 network,
                 NodeGroup::Connections::shared} {}
 

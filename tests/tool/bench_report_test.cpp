@@ -49,11 +49,23 @@ TEST(BenchReport, HasPercentilesRateAndFailures) {
     EXPECT_THAT(out.str(), HasSubstr("failed: acquire: no quorum, 7 times"));
 }
 
+TEST(BenchReport, HasTheWritesOnSharedConnections) {
+    Measurement measurement;
+    measurement.shared_writes.commands = 5;
+    for (const auto waited : {0us, 300us}) measurement.shared_writes.waited.record(waited);
+    std::ostringstream out;
+    print(out, "all at once", measurement);
+    EXPECT_THAT(out.str(),
+                HasSubstr("shared connections: 2 writes with 2.5 commands on average; the first of "
+                          "them waited 0.00 ms (p50) or 0.30 ms (p99)\n"));
+}
+
 TEST(BenchReport, HasNoPercentilesWithoutMeasurements) {
     std::ostringstream out;
     print(out, "all at once", {});
     EXPECT_THAT(out.str(), HasSubstr("0 times acquired"));
     EXPECT_THAT(out.str(), Not(HasSubstr("p99")));
+    EXPECT_THAT(out.str(), Not(HasSubstr("shared")));
 }
 
 }  // namespace

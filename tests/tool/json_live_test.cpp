@@ -187,7 +187,7 @@ TEST(BenchJson, HasTheFieldsOfTheManual) {
     Shown shown;
     Cluster cluster{3};
     cluster[0].kill();
-    const auto of_two = shown.run(cluster, {"bench", "--seconds", "200ms"});
+    const auto of_two = shown.run(cluster, {"bench", "--seconds", "200ms", "--threads", "8"});
     EXPECT_TRUE(of_two.at("error").is_null());
     ASSERT_EQ(of_two.at("rounds").size(), 2U);
     EXPECT_EQ(of_two["rounds"][0].at("order"), "sequential");
@@ -199,10 +199,14 @@ TEST(BenchJson, HasTheFieldsOfTheManual) {
         EXPECT_GT(round.at("per_second"), 0) << round;
         EXPECT_LE(round.at("acquire").at("p50_ms"), round["acquire"].at("max_ms")) << round;
         EXPECT_EQ(round.at("no_votes")[0].at("node"), cluster[0].name()) << round;
+        const auto& writes = round.at("shared_writes");
+        EXPECT_GE(writes.at("commands"), writes.at("count")) << round;
+        EXPECT_LE(writes.at("waited").at("p50_ms"), writes["waited"].at("max_ms")) << round;
     }
     cluster[1].kill();
     const auto of_one = shown.run(cluster, {"bench", "--seconds", "200ms"});
     EXPECT_EQ(of_one.at("error").at("code"), "no_quorum");
+    EXPECT_TRUE(of_one["rounds"][0].at("shared_writes").is_null());
     EXPECT_TRUE(of_one["rounds"][0].at("acquire").is_null());
     EXPECT_EQ(of_one["rounds"][0].at("failures")[0].at("verb"), "acquire");
     EXPECT_EQ(of_one["rounds"][0]["failures"][0].at("error").at("code"), "no_quorum");
