@@ -459,6 +459,24 @@ TEST_F(WaitersOfALoop, GoToTheNextNodeTogether) {
     EXPECT_EQ(subscriptions(1), 1U);
 }
 
+// The server accepts the connection and then sends nothing, so only a timer can end the subscription.
+TEST_F(WaitersOfALoop, AreToldThatANodeHasNotConfirmedTheirSubscriptionInTime) {
+    network.server(0).paused = true;
+    Client client{*this};
+    EXPECT_FALSE(client.waiter.listen_in_steps(client.task, NodeSet{}.set(), {.deadline = now() + 10s}));
+    step();
+    client.task.calls = 0;
+    network.pass(44ms);
+    scheduler.run();
+    EXPECT_EQ(client.task.calls, 0) << "the node_timeout is not over";
+    network.pass(1ms);
+    scheduler.run();
+    scheduler.run();
+    EXPECT_EQ(client.task.calls, 1);
+    EXPECT_TRUE(listen(client));
+    EXPECT_EQ(client.waiter.home(), 1U);
+}
+
 TEST_F(WaitersOfALoop, OneWithAHomeNodeFindsThatAnEarlierNodeAnswersAgain) {
     network.server(0).paused = true;
     std::optional<Client> first{*this};
