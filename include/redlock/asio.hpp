@@ -1,5 +1,6 @@
-// Locks for programs with Asio. No function blocks. An operation takes a completion token of Asio: with
-// use_awaitable, a coroutine can await the operation, and a callback is called when the operation has ended.
+// Locks for programs with Asio. No function blocks, with one exception that the constructor of Lock
+// documents. An operation takes a completion token of Asio. If the token is use_awaitable, a coroutine awaits
+// the operation. If the token is a callback, the callback is called when the operation has ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -16,9 +17,9 @@
 // The class redlock::asio::Lock, with its rules for lifetimes and threads, is at the end of this file.
 //
 // The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
-// installed, it uses Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
-// One program can have source files with both. The CMake target is redlock::asio. It does not look for Asio,
-// so the CMake files of the program must do that.
+// installed, it uses Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included. One
+// program can have source files with both. The CMake target is redlock::asio. It does not look for Asio, so
+// the CMake files of the program must do that.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -148,7 +149,8 @@ private:
 /// at once. With use_awaitable, the operation begins at co_await. Only one operation of a lock can be under
 /// way. A second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type,
 /// has the effect of AsyncLock::cancel(). The run() of an io_context does not return by itself while an
-/// operation is under way, or while the context extends a lock with loop_watchdog().
+/// operation is under way, while the context extends a lock with loop_watchdog(), or while it releases a lock
+/// that was destroyed.
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
@@ -156,7 +158,7 @@ private:
 ///
 /// - The function that begins the operation throws std::bad_alloc, or async_extend(ttl) throws
 ///   std::invalid_argument. With use_awaitable, a std::bad_alloc leaves the run() of the context, because a
-///   suspended coroutine cannot catch it.
+///   suspended coroutine cannot catch it. The coroutine does not go on then.
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
@@ -174,20 +176,24 @@ private:
 /// Threads, in place of the rules for a loop:
 ///
 /// - Any thread may call the queries, as those of AsyncLock. All other functions of one Lock must be called
-///   by one thread or strand at a time. Different locks may be used by different threads, even if several
-///   threads run the context.
+///   by one thread or strand at a time. This includes emit() of the signal that cancels its operation.
+///   Different locks may be used by different threads, even if several threads run the context.
 /// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
-///   locks, and may begin operations of any lock. It may move or destroy a lock that no other thread uses. It
-///   must not wait for another thread, because that thread may wait for the mutex.
+///   locks. It may begin operations of any lock, even of one that another thread uses now, because the mutex
+///   is locked. It may move or destroy only a lock that no other thread uses. It must not wait for another
+///   thread, because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
-    /// Prepares a lock, see the constructor of redlock::Lock. For the first lock of each pair of a context
-    /// and a Nodes object, the constructor also opens a descriptor for a timer. It throws std::system_error
-    /// if this fails. The constructor also closes the connections of Nodes objects that were destroyed. This
-    /// can block for one node_timeout if releases are left to be sent.
+    /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
+    /// context:
+    ///
+    /// - For the first lock of each pair of a context and a Nodes object, it opens a descriptor for a timer.
+    ///   It throws std::system_error if this fails.
+    /// - For each lock, it closes the connections of Nodes objects that the program has destroyed meanwhile.
+    ///   If such a connection has releases left to be sent, this blocks for at most one node_timeout.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted

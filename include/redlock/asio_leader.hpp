@@ -110,7 +110,8 @@ public:
     using Handle::executor_type;
     using Handle::get_executor;
 
-    /// Prepares a candidate, see the constructor of redlock::Leader.
+    /// Prepares a candidate, see the constructor of redlock::Leader. For the context, it does what the
+    /// constructor of Lock does, and can throw and block as that one.
     Leader(const executor_type& executor, Nodes& nodes, std::string resource, LeaderOptions options = {})
         : Handle(executor, nodes, std::move(resource),
                  detail::posting_callbacks(executor, std::move(options))) {}
@@ -129,7 +130,7 @@ public:
     ///
     ///     the operation ends because                    | the exception, which co_await throws
     ///     ----------------------------------------------+-------------------------------------------
-    ///     it was cancelled                              | none
+    ///     it was cancelled, and the work has not failed | none
     ///     the work has failed, and there is no on_error | the exception of the work
     ///     another async_run() is under way              | a std::system_error with the code
     ///                                                   | std::errc::operation_in_progress
@@ -151,8 +152,9 @@ public:
     /// cancels an operation for which the coroutine waits. The work must look at lost() itself, or have a
     /// std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
     ///
-    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception. This does
-    /// not count as failed work: on_error is not called, and the operation goes on. The term ends as soon as
+    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception, because the
+    /// library has only posted the call. This does not count as failed work, unlike the exception of a work
+    /// function of AsyncLeader: on_error is not called, and the operation goes on. The term ends as soon as
     /// the AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the argument of
     /// `work`.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>

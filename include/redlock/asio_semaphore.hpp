@@ -1,4 +1,5 @@
-// Semaphores for programs with Asio. At most L clients, three in the example, hold a name at the same time:
+// Semaphores for programs with Asio. At most `limit` clients hold a slot of a semaphore at the same time. In
+// the example, the limit is 3:
 //
 //     boost::asio::awaitable<void> export_orders(redlock::RedisNodes& nodes) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -11,8 +12,8 @@
 //         }
 //     }
 //
-// semaphore.hpp documents what a semaphore promises. asio.hpp documents the rules of the operations, and
-// which Asio is taken.
+// semaphore.hpp documents what a semaphore promises, and async_semaphore.hpp how long its operations take.
+// asio.hpp documents the rules of the operations, and which Asio is used.
 #pragma once
 
 #include <redlock/asio.hpp>
@@ -32,7 +33,7 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 class Semaphore : public detail::Operations<AsyncSemaphore> {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000, see the constructor of redlock::Semaphore.
-    /// The rules for LockOptions::watchdog and on_lost are those of the constructor of Lock.
+    /// All that the documentation of the constructor of Lock says is true of this constructor, too.
     Semaphore(const executor_type& executor, Nodes& nodes, std::string_view name, std::size_t limit,
               LockOptions options = {})
         : Operations(executor, nodes, name, limit,
@@ -45,7 +46,7 @@ public:
         : Semaphore(executor_type{context.get_executor()}, nodes, name, limit, std::move(options)) {}
 
     /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
-    /// last.
+    /// last, or 0 before the first attempt.
     std::size_t slot() const noexcept { return state_ ? state_->async->slot() : 0; }
 };
 

@@ -14,8 +14,8 @@
 // releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called. A std::stop_callback
 // on lost() is called in the loop. It may end the term, and may destroy the AsyncLeader.
 //
-// leader.hpp documents the promises of a term, the options, and the states. This file documents the
-// differences in a loop.
+// leader.hpp documents the promises of a term, the options, and the campaigns, terms and pauses. This file
+// documents the differences in a loop.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -42,8 +42,9 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run code of its own at the end of a term. In the example, the
-    /// work keeps an AsyncTerm whose end() calls clean_up(), and then ends the term that the work has got:
+    /// A program needs this constructor only to run code of its own at the end of a term. In the example, two
+    /// AsyncTerms belong to one term. `term` comes from the AsyncLeader. The other one is in `billing`, and
+    /// owns `term`. Its end() calls clean_up(), which must not throw, and then term.end():
     ///
     ///     [&](redlock::AsyncTerm term) {
     ///         const redlock::Term copy = term;
@@ -89,13 +90,16 @@ private:
 ///   on_error gets the exception of failed work, or of on_failure. All these functions may call any function
 ///   of this object, and may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not
-///   release the lock then. It is released when the program has ended the term and destroyed the AsyncLeader.
+///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not release
+///   the lock then. The lock is released as soon as the program has done two things, in any order: it has
+///   ended the term, and has destroyed the AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
-    /// The function that begins the work of a term. If it throws, the work has failed, and the term ends.
+    /// The function that begins the work of a term. If it throws, the work has failed, and the term ends,
+    /// even if the program has moved the AsyncTerm to another place. Its end() then does nothing.
     using Work = std::function<void(AsyncTerm)>;
-    /// The completion of run(). It gets the exception that has ended run(), or null after cancel().
+    /// The completion of run(). It gets the exception that has ended run(), or null if cancel() has ended it.
+    /// If the work fails after cancel(), the exception of the work is treated as without cancel().
     using Done = CompletionWith<std::exception_ptr>;
 
     /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive `nodes`

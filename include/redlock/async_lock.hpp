@@ -137,8 +137,8 @@ public:
     ~AsyncLock();
 
     /// Takes over the other lock. An operation that is under way goes on, and belongs to this object then.
-    /// Afterwards `other` has no lock: its next acquisition ends with std::errc::invalid_argument, its
-    /// next extension or release with `not_held`.
+    /// Afterwards `other` has no lock until one is assigned to it. Its queries return empty values, its
+    /// acquisitions end with std::errc::invalid_argument, and its extensions and releases with `not_held`.
     AsyncLock(AsyncLock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     AsyncLock& operator=(AsyncLock&& other) noexcept;
@@ -157,7 +157,8 @@ public:
     std::string_view owner() const noexcept;
     std::uint64_t fencing_token() const noexcept;
 
-    // ---- Operations, see Lock for their results. Each function begins an operation and returns at once.
+    // ---- Operations, see Lock for their results. Each function with a completion begins an operation and
+    // returns at once. The extensions of loop_watchdog() are no operations, and no operation waits for them.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Lock::acquire() blocks.
@@ -174,7 +175,8 @@ public:
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);
-    /// Throws the exception that extend() would throw for this ttl.
+    /// Throws the exception that extend() would throw for this ttl, and does nothing else. Any thread may
+    /// call it.
     void check_ttl(std::chrono::milliseconds ttl) const;
 
     /// Releases the lock. Unless another operation is under way, valid() is false as soon as this function

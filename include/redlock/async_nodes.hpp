@@ -27,17 +27,20 @@ class Front;  // the state of an AsyncNodes, which its locks share
 /// loop (EventLoop says what that is). Below, a *lock* is an AsyncLock, AsyncSemaphore or AsyncLeader that
 /// was made with this object.
 ///
-/// The locks share one connection to each server. Locks that wait in queues (LockOptions::fair) share another
-/// connection to the server with the queues. The operations of a loop make at most 256 rounds (lock.hpp) at
-/// the same time. Other rounds wait, in the order in which they came:
+/// The locks share one connection to each server. The queues of LockOptions::fair are kept by servers, too.
+/// All locks that wait in the queues of one server share one more connection to this server. The operations
+/// of a loop make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in the order in which
+/// they came:
 ///
 ///     a round that                | waits at most until
 ///     ----------------------------+------------------------------------------------
 ///     acquires, for acquire_for() | `span` is over
 ///     extends, for extend()       | the validity is over; the result is then `lost`
-///     does anything else          | (no limit)
+///     any other, for example one  | (no limit)
+///     of acquire() or release()   |
 ///
-/// The extensions of loop_watchdog() (async_lock.hpp) do not wait, because they share one further round.
+/// The extensions of loop_watchdog() (async_lock.hpp) do not wait. The loop sends the extensions of all locks
+/// together, in one round that does not count among the 256.
 ///
 /// After fork() the child may only destroy the object and its locks. In the child, this touches neither the
 /// loop nor the servers.
@@ -57,7 +60,8 @@ public:
     ///     event_loop            | shut_down() has returned, or this object is destroyed
     ///     clock and entropy     | all locks and this object are destroyed
     ///
-    /// An operation of a lock that was destroyed goes on without the RedisNodes.
+    /// So a RedisNodes may be destroyed as soon as all locks are. Operations of these locks that are still
+    /// under way go on without it.
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
@@ -82,10 +86,11 @@ public:
     ///   so for locks that were destroyed but are not released yet, and for keys that the ended operations
     ///   may have left. Afterwards, the destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases at once. Therefore the connections stay open for a while. At
-    /// the latest, the destructor of the RedisNodes sends the rest of the releases, and blocks for at most
-    /// one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the destructor of this object
-    /// does the same.
+    /// The sockets may not accept all releases at once. No loop and no thread waits for the sockets then. The
+    /// rest of the releases is sent when all locks of this object are destroyed, when another AsyncNodes of
+    /// the same RedisNodes is shut down, or at the latest by the destructor of the RedisNodes. That
+    /// destructor blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before,
+    /// the destructor of this object does the same.
     void shut_down() noexcept;
 
     /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,

@@ -49,15 +49,16 @@ public:
     std::string_view owner() const noexcept { return lock_.owner(); }
     std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
     /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
-    /// last.
+    /// last, or 0 before the first attempt.
     std::size_t slot() const noexcept;
-    /// Returns the key of slot().
+    /// Returns the key of slot(). The reference can be used as long as the object exists.
     const std::string& resource() const noexcept { return lock_.resource(); }
 
     // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. An attempt makes at
-    // most `limit` + 1 rounds, and each slot that was tried in vain is released. Each round and each release
-    // takes at most one node_timeout. A result describes the last slot that was tried. `held_by_other` means
-    // that no slot was free.
+    // most `limit` + 1 rounds: one for each slot, and one that finds out which slots are free. Each slot that
+    // was tried in vain is released. A round takes as long as a round of a Lock (lock.hpp). The message and
+    // the votes of a result are about the last slot that was tried, but its error `held_by_other` means that
+    // no slot was free.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.

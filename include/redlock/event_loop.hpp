@@ -25,7 +25,9 @@
 
 namespace redlock {
 
-/// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp).
+/// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp)
+/// at a time. After AsyncNodes::shut_down() it can serve another one. A program with two AsyncNodes in one
+/// loop makes two EventLoop objects for this loop.
 ///
 /// *In the loop* means: in the thread that runs the loop. While no thread runs the loop, as before its start
 /// and after its end, any thread is in the loop. The program must use AsyncNodes and its locks in the loop.
@@ -64,8 +66,9 @@ public:
     /// A loop with poll() or epoll should remove the descriptor then, because these functions report errors
     /// even of a descriptor for which no event was requested.
     ///
-    /// If the loop cannot watch the descriptor for any reason, the function must throw std::bad_alloc. It
-    /// must throw nothing else. The library then tries again later, or calls forget(). Additional calls of
+    /// If the loop cannot watch the descriptor, whatever the reason is, the function must throw
+    /// std::bad_alloc. It must throw nothing else. The library then tries again later, or calls forget(). It
+    /// does not matter whether an earlier watch of the descriptor is still active then. Additional calls of
     /// ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
@@ -95,8 +98,8 @@ protected:
     // library is running: not inside watch(), forget() or wake_after(), and not inside a completion.
     //
     // Both functions can call completions (async_lock.hpp). If a completion throws, the exception leaves
-    // ready() or wake(). The library can still be used, and does the rest of its work in the next call of
-    // ready() or wake(). It has called wake_after() for that.
+    // ready() or wake(). No other exception leaves them. The library can still be used, and does the rest of
+    // its work in the next call of ready() or wake(). It has called wake_after() for that.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);
