@@ -144,6 +144,10 @@ private:
 /// A lock whose operations are asynchronous operations of Asio. The *context* of a lock is the execution
 /// context of its executor, such as an io_context. It takes the place of the event loop.
 ///
+/// The operations are async_acquire(), async_try_acquire(), async_acquire_for(), async_extend() and
+/// async_release(). The queries are those of redlock::Lock, and get_executor(). Most of these functions are
+/// members of the base classes.
+///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
 /// Result, and failures do not throw. With a callback, async_acquire() and the others begin their operation
 /// at once. With use_awaitable, the operation begins at co_await. Only one operation of a lock can be under
@@ -181,10 +185,10 @@ private:
 /// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
-/// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may make
-///   locks. It may begin operations of any lock, even of one that another thread uses now, because the mutex
-///   is locked. It may move or destroy only a lock that no other thread uses. It must not wait for another
-///   thread, because that thread may wait for the mutex.
+/// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may
+///   construct locks. It may begin operations of each lock that shares the mutex, even if another thread uses
+///   this lock now. It may move or destroy only a lock that shares the mutex and that no other thread uses.
+///   It must not wait for another thread, because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
@@ -192,8 +196,9 @@ public:
     ///
     /// - For the first lock of each pair of a context and a Nodes object, it opens a descriptor for a timer.
     ///   It throws std::system_error if this fails.
-    /// - For each lock, it closes the connections of Nodes objects that the program has destroyed meanwhile.
-    ///   If such a connection has releases left to be sent, this blocks for at most one node_timeout.
+    /// - For each lock, it closes the connections in the context of all Nodes objects that were destroyed
+    ///   before. For each of these objects that has releases left to be sent, this blocks for at most one
+    ///   node_timeout.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted

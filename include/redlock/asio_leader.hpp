@@ -126,12 +126,13 @@ public:
     Leader(const Leader&) = delete;
     Leader& operator=(const Leader&) = delete;
 
-    /// Runs terms, with pauses between them. The completion signature is `void(std::exception_ptr)`:
+    /// Runs terms, with pauses between them. The completion signature is `void(std::exception_ptr)`. The
+    /// first row that applies says which exception that is:
     ///
     ///     the operation ends because                    | the exception, which co_await throws
     ///     ----------------------------------------------+-------------------------------------------
-    ///     it was cancelled, and the work has not failed | none
     ///     the work has failed, and there is no on_error | the exception of the work
+    ///     it was cancelled                              | none
     ///     another async_run() is under way              | a std::system_error with the code
     ///                                                   | std::errc::operation_in_progress
     ///     there is no memory to post a call of on_error | std::bad_alloc
@@ -148,9 +149,9 @@ public:
     ///   destroying the AsyncTerm, even after the end of the context. If end() gets an exception, the work
     ///   has failed.
     ///
-    /// If the lock is lost or the operation is cancelled, a stop is requested on Term::lost(). Neither
-    /// cancels an operation for which the coroutine waits. The work must look at lost() itself, or have a
-    /// std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
+    /// If the lock is lost or the operation is cancelled, a stop is requested on Term::lost(). Neither the
+    /// loss nor the cancellation cancels an operation that the coroutine awaits. The work must look at lost()
+    /// itself, or have a std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
     ///
     /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception, because the
     /// library has only posted the call. This does not count as failed work, unlike the exception of a work

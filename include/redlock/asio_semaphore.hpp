@@ -28,8 +28,8 @@ namespace redlock::asio {
 inline namespace REDLOCK_ASIO_NAMESPACE {
 
 /// A semaphore whose operations are asynchronous operations of Asio. It has the queries and operations of
-/// Lock (asio.hpp), except resources(). All rules of Lock apply to the semaphore. `held_by_other` means that
-/// no slot was free.
+/// Lock (asio.hpp), except resources(). All rules of Lock apply to the semaphore. LockOptions::on_lost may
+/// release or destroy it. `held_by_other` means that no slot was free.
 class Semaphore : public detail::Operations<AsyncSemaphore> {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000, see the constructor of redlock::Semaphore.

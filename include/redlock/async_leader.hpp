@@ -42,12 +42,12 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// A program needs this constructor only to run code of its own at the end of a term. In the example, two
-    /// AsyncTerms belong to one term. `term` comes from the AsyncLeader. The other one is in `billing`, and
-    /// owns `term`. Its end() calls clean_up(), which must not throw, and then term.end():
+    /// With this constructor, a program wraps the AsyncTerm of an AsyncLeader in one of its own, to run code
+    /// at the end of the term. In the example, the std::optional `billing` gets an AsyncTerm that owns
+    /// `term`. Its end() calls clean_up(), which must not throw, and then term.end():
     ///
     ///     [&](redlock::AsyncTerm term) {
-    ///         const redlock::Term copy = term;
+    ///         const redlock::Term copy = term;  // because `term` is moved in the next line
     ///         billing.emplace(copy, [term = std::move(term)](std::exception_ptr failure) mutable {
     ///             clean_up();
     ///             term.end(std::move(failure));
@@ -99,7 +99,8 @@ public:
     /// even if the program has moved the AsyncTerm to another place. Its end() then does nothing.
     using Work = std::function<void(AsyncTerm)>;
     /// The completion of run(). It gets the exception that has ended run(), or null if cancel() has ended it.
-    /// If the work fails after cancel(), the exception of the work is treated as without cancel().
+    /// If the work fails after cancel(), `done` gets the exception of the work if there is no on_error, and
+    /// null after a call of on_error.
     using Done = CompletionWith<std::exception_ptr>;
 
     /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive `nodes`
@@ -114,21 +115,20 @@ public:
     AsyncLeader& operator=(const AsyncLeader&) = delete;
 
     /// Begins to run terms, with pauses between them, and returns at once. Then run() is *under way* until
-    /// one of these events ends it:
+    /// the loop calls `done`. One of these events lets run() end:
     ///
-    /// - cancel() is called.
+    /// - cancel() is called. It says when run() ends then.
     /// - The work fails, or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
     /// - LeaderOptions::on_error throws.
     ///
     /// The work of a term fails if `work` throws, or if the program passes an exception to AsyncTerm::end().
     ///
-    /// When run() has ended, the loop calls `done`. Only one run() can be under way. A second one does
-    /// nothing, and the loop calls its `done` with a std::system_error that has the code
-    /// std::errc::operation_in_progress. If this function throws std::bad_alloc, nothing has begun, and
-    /// `done` is destroyed without a call.
+    /// Only one run() can be under way. A second one does nothing, and the loop calls its `done` with a
+    /// std::system_error that has the code std::errc::operation_in_progress. If this function throws
+    /// std::bad_alloc, nothing has begun, and `done` is destroyed without a call.
     void run(Work work, Done done);
 
-    /// Ends run(), but does not wait for the end. Does nothing if no run() is under way.
+    /// Asks run() to end, and does not wait for the end. Does nothing if no run() is under way.
     ///
     /// - During a pause, run() ends at once.
     /// - During a campaign, run() ends within two node_timeouts.

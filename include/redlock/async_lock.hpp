@@ -100,14 +100,14 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
 ///
-/// Threads: all functions except the queries must be called in the loop (EventLoop says what that is). Any
-/// thread may call a query, unless another thread is moving, assigning or destroying the lock. The text that
-/// owner() returns must not be read while the lock is being acquired again.
+/// Threads: all functions except the queries and check_ttl() must be called in the loop (EventLoop says what
+/// that is). Any thread may call a query, unless another thread is moving, assigning or destroying the lock.
+/// The text that owner() returns must not be read while the lock is being acquired again.
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
 /// std::errc::operation_in_progress. An operation is under way until its completion is called, so the
-/// completion can begin the next one. The times below hold while fewer than 256 operations of the loop are
-/// under way. If there are more, a round may have to wait (see AsyncNodes).
+/// completion can begin the next one. The times below hold while at most 256 operations of the loop are under
+/// way. If there are more, a round may have to wait (see AsyncNodes).
 ///
 /// Completions: the loop calls the completion of an operation once, inside EventLoop::ready() or wake(), and
 /// never inside the function that began the operation. The completion may call any function of any lock, and
@@ -119,8 +119,9 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// - AsyncNodes::shut_down() is called before the operation or while it is under way.
 ///
 /// Memory: if memory runs out during an operation, the operation ends with std::errc::not_enough_memory. In
-/// an acquisition, some nodes may have set the key already. The loop first sends them a release. If there is
-/// no memory for this release either, the loop tries again, until the keys have expired.
+/// an acquisition, some nodes may have set the key already. The loop sends them a release before the
+/// operation ends. If there is no memory for this release either, the loop tries again. So such an operation
+/// can end one ttl later, when the keys have expired.
 class REDLOCK_EXPORT AsyncLock {
 public:
     /// Prepares a lock, as the constructor of Lock does. The lock may outlive `nodes` (see AsyncNodes).
@@ -129,7 +130,8 @@ public:
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
     /// Releases the lock unless it is free. Does not block, because the loop sends the release. Never throws.
-    /// AsyncNodes::shut_down() says what happens after the end of the loop.
+    /// If the program does not run the loop any more, the release is sent by AsyncNodes::shut_down(), or by
+    /// this destructor if shut_down() was called before.
     ///
     /// If an operation is under way, the lock is released after the end of the operation. The completion then
     /// gets the result `cancelled`, even if the operation was successful. An acquisition ends early, as by

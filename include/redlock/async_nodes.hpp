@@ -27,10 +27,10 @@ class Front;  // the state of an AsyncNodes, which its locks share
 /// loop (EventLoop says what that is). Below, a *lock* is an AsyncLock, AsyncSemaphore or AsyncLeader that
 /// was made with this object.
 ///
-/// The locks share one connection to each server. The queues of LockOptions::fair are kept by servers, too.
-/// All locks that wait in the queues of one server share one more connection to this server. The operations
-/// of a loop make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in the order in which
-/// they came:
+/// The locks share one connection to each server. With LockOptions::fair, one of these servers has the queue
+/// of a resource. All locks that wait in the queues of a server share one more connection to it. The
+/// operations of a loop make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in the order
+/// in which they came:
 ///
 ///     a round that                | waits at most until
 ///     ----------------------------+------------------------------------------------
@@ -65,9 +65,10 @@ public:
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(). Blocks for at most a millisecond, or for at most one NodesOptions::node_timeout if
-    /// the RedisNodes was destroyed before. Must not be called inside EventLoop::ready() or wake(), and so
-    /// neither by a completion nor by another callback.
+    /// Calls shut_down(). Blocks for at most a millisecond. If the RedisNodes was destroyed before, blocks
+    /// for at most one NodesOptions::node_timeout, to send the releases that are left (see shut_down()). Must
+    /// not be called inside EventLoop::ready() or wake(), and so neither by a completion nor by another
+    /// callback.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
@@ -86,12 +87,18 @@ public:
     ///   so for locks that were destroyed but are not released yet, and for keys that the ended operations
     ///   may have left. Afterwards, the destructor of a lock writes the release of this lock in the same way.
     ///
-    /// The sockets may not accept all releases at once. No loop and no thread waits for the sockets then. The
-    /// rest of the releases is sent when all locks of this object are destroyed, when another AsyncNodes of
-    /// the same RedisNodes is shut down, or at the latest by the destructor of the RedisNodes. That
-    /// destructor blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before,
-    /// the destructor of this object does the same.
+    /// If the sockets do not accept all releases at once, the rest is sent by these later events:
+    ///
+    ///     event                                                | blocks for at most
+    ///     -----------------------------------------------------+------------------------------
+    ///     the last lock of this object is destroyed            | (does not block, tries once)
+    ///     another AsyncNodes of the RedisNodes is shut down    | (does not block, tries once)
+    ///     the destructor of the RedisNodes                     | one NodesOptions::node_timeout
+    ///     the destructor of this object, if the RedisNodes was | one NodesOptions::node_timeout
+    ///     destroyed before                                     |
     void shut_down() noexcept;
+
+    // The next two functions are for programs that keep a list with an AsyncNodes for each Nodes object.
 
     /// Returns true if `nodes` is the object with which this one was made. If that object was destroyed,
     /// returns false, even if `nodes` has its address now.

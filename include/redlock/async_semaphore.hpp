@@ -54,11 +54,9 @@ public:
     /// Returns the key of slot(). The reference can be used as long as the object exists.
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. An attempt makes at
-    // most `limit` + 1 rounds: one for each slot, and one that finds out which slots are free. Each slot that
-    // was tried in vain is released. A round takes as long as a round of a Lock (lock.hpp). The message and
-    // the votes of a result are about the last slot that was tried, but its error `held_by_other` means that
-    // no slot was free.
+    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. Semaphore::acquire()
+    // has the longest time of an attempt. The message and the votes of a result are about the last slot that
+    // was tried, but its error `held_by_other` means that no slot was free.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.

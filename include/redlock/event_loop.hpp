@@ -67,8 +67,8 @@ public:
     /// even of a descriptor for which no event was requested.
     ///
     /// If the loop cannot watch the descriptor, whatever the reason is, the function must throw
-    /// std::bad_alloc. It must throw nothing else. The library then tries again later, or calls forget(). It
-    /// does not matter whether an earlier watch of the descriptor is still active then. Additional calls of
+    /// std::bad_alloc. It must throw nothing else. After the exception, an earlier watch of the descriptor
+    /// may still be active or not. The library tries again later, or calls forget(). Additional calls of
     /// ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 

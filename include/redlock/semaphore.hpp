@@ -65,8 +65,9 @@ public:
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
 
-    /// Acquires a slot. Each attempt makes at most L + 1 rounds, and releases each slot that it tried in
-    /// vain. Apart from that it blocks as long as Lock::acquire().
+    /// Acquires a slot. Blocks as long as Lock::acquire(), but an attempt blocks for at most (L × (N + 1) +
+    /// 1) × node_timeout: a round and a release for each slot, and one round that finds out which slots are
+    /// free. N is the number of nodes.
     Result acquire(std::stop_token stop = {}) { return lock_.acquire(std::move(stop)); }
     Result try_acquire() { return lock_.try_acquire(); }
     template <class Rep, class Period>
