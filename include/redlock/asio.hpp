@@ -144,9 +144,9 @@ private:
 /// A lock whose operations are asynchronous operations of Asio. The *context* of a lock is the execution
 /// context of its executor, such as an io_context. It takes the place of the event loop.
 ///
-/// The operations are async_acquire(), async_try_acquire(), async_acquire_for(), async_extend() and
-/// async_release(). The queries are those of redlock::Lock, and get_executor(). Most of these functions are
-/// members of the base classes.
+/// The operations are async_acquire(token), async_try_acquire(token), async_acquire_for(span, token),
+/// async_extend(token), async_extend(ttl, token) and async_release(token). The queries are those of
+/// redlock::Lock, and get_executor(). Most of these functions are members of the base classes.
 ///
 /// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
 /// Result, and failures do not throw. With a callback, async_acquire() and the others begin their operation
@@ -158,11 +158,13 @@ private:
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
-/// again while the context runs. The handler is not called in two cases:
+/// again while the context runs. The handler is not called in three cases:
 ///
-/// - The function that begins the operation throws std::bad_alloc, or async_extend(ttl) throws
-///   std::invalid_argument. With use_awaitable, a std::bad_alloc leaves the run() of the context, because a
-///   suspended coroutine cannot catch it. The coroutine does not go on then.
+/// - async_extend(ttl, token) throws std::invalid_argument. It throws before the operation begins, so a
+///   coroutine can catch the exception.
+/// - The function that begins the operation throws std::bad_alloc. With use_awaitable, the exception leaves
+///   the run() of the context, because a suspended coroutine cannot catch it. The coroutine does not go on
+///   then.
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
@@ -185,10 +187,11 @@ private:
 /// - The threads that run the context do the work of the library. A thread locks a recursive mutex for this
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
-/// - A std::stop_callback on lost() is called by a thread that has locked the mutex. The callback may
-///   construct locks. It may begin operations of each lock that shares the mutex, even if another thread uses
-///   this lock now. It may move or destroy only a lock that shares the mutex and that no other thread uses.
-///   It must not wait for another thread, because that thread may wait for the mutex.
+/// - A std::stop_callback on lost() does not run on the executor of the lock, but in a thread that has locked
+///   the mutex. It may construct locks. It may begin operations of the locks that share the mutex, even of a
+///   lock that another thread uses at the same time. It may move or destroy one of these locks only if no
+///   other thread uses it. It must not use a lock with another mutex, and must not wait for another thread,
+///   because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
@@ -196,13 +199,14 @@ public:
     ///
     /// - For the first lock of each pair of a context and a Nodes object, it opens a descriptor for a timer.
     ///   It throws std::system_error if this fails.
-    /// - For each lock, it closes the connections in the context of all Nodes objects that were destroyed
-    ///   before. For each of these objects that has releases left to be sent, this blocks for at most one
-    ///   node_timeout.
+    /// - If the program has destroyed Nodes objects, each constructor of a lock closes the connections that
+    ///   the context still has for them. For each of these objects with releases that are not sent yet, this
+    ///   blocks for at most one node_timeout.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted
-    /// call is made even if the lock is released or destroyed meanwhile.
+    /// call is made even if the lock is released, destroyed or acquired again meanwhile. An async_release()
+    /// in on_lost releases what the lock holds then, which may be a new acquisition.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

@@ -97,9 +97,9 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 
 }  // namespace detail
 
-/// A candidate for the leadership. async_run() is an asynchronous operation of Asio, to which the rules of
-/// Lock (asio.hpp) apply. The library posts the calls of the functions of the program to the executor of the
-/// Leader: `work`, LeaderOptions::on_error and LeaderOptions::on_failure. The context extends the lock.
+/// A candidate for the leadership. All rules of Lock (asio.hpp) apply to a Leader. async_run() is its only
+/// operation. The library posts the calls of the functions of the program to the executor of the Leader:
+/// `work`, LeaderOptions::on_error and LeaderOptions::on_failure. The context extends the lock.
 /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
@@ -141,12 +141,13 @@ public:
     /// Cancellation, of any type, has the effect of AsyncLeader::cancel(). An exception of on_error or
     /// on_failure does not end the operation. Instead, the run() of the context throws this exception.
     ///
-    /// `work` is called for each term. It is one of these functions:
+    /// `work` is called for each term. If there is no memory to post this call, the work has failed with
+    /// std::bad_alloc. `work` is one of these functions:
     ///
     /// - `awaitable<void> work(Term)` makes a coroutine, which the executor of the Leader runs. The term ends
     ///   when the coroutine returns or throws. If the coroutine throws, the work has failed.
     /// - `void work(AsyncTerm)` begins the work. Any thread may end the term later, by AsyncTerm::end() or by
-    ///   destroying the AsyncTerm, even after the end of the context. If end() gets an exception, the work
+    ///   destroying the AsyncTerm, even after the context was destroyed. If end() gets an exception, the work
     ///   has failed.
     ///
     /// If the lock is lost or the operation is cancelled, a stop is requested on Term::lost(). Neither the

@@ -29,7 +29,8 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 /// A semaphore whose operations are asynchronous operations of Asio. It has the queries and operations of
 /// Lock (asio.hpp), except resources(). All rules of Lock apply to the semaphore. LockOptions::on_lost may
-/// release or destroy it. `held_by_other` means that no slot was free.
+/// release or destroy it, if it still exists when the posted call comes. `held_by_other` means that no slot
+/// was free.
 class Semaphore : public detail::Operations<AsyncSemaphore> {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000, see the constructor of redlock::Semaphore.

@@ -106,8 +106,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
 /// std::errc::operation_in_progress. An operation is under way until its completion is called, so the
-/// completion can begin the next one. The times below hold while at most 256 operations of the loop are under
-/// way. If there are more, a round may have to wait (see AsyncNodes).
+/// completion can begin the next one. The times below hold while at most 256 operations of the AsyncNodes are
+/// under way. If there are more, a round may have to wait (see AsyncNodes).
 ///
 /// Completions: the loop calls the completion of an operation once, inside EventLoop::ready() or wake(), and
 /// never inside the function that began the operation. The completion may call any function of any lock, and

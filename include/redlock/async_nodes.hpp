@@ -29,15 +29,16 @@ class Front;  // the state of an AsyncNodes, which its locks share
 ///
 /// The locks share one connection to each server. With LockOptions::fair, one of these servers has the queue
 /// of a resource. All locks that wait in the queues of a server share one more connection to it. The
-/// operations of a loop make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in the order
-/// in which they came:
+/// operations of one AsyncNodes make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in
+/// the order in which they came. An operation makes no round while it pauses, or waits in a queue.
 ///
-///     a round that                | waits at most until
-///     ----------------------------+------------------------------------------------
-///     acquires, for acquire_for() | `span` is over
-///     extends, for extend()       | the validity is over; the result is then `lost`
-///     any other, for example one  | (no limit)
-///     of acquire() or release()   |
+///     a round of    | waits at most until
+///     --------------+---------------------------------------------------------
+///     acquire_for() | `span` is over, or the acquisition is cancelled
+///     acquire()     | the acquisition is cancelled
+///     try_acquire() | the acquisition is cancelled
+///     extend()      | the validity is over; the result is then `lost`
+///     release()     | (no limit)
 ///
 /// The extensions of loop_watchdog() (async_lock.hpp) do not wait. The loop sends the extensions of all locks
 /// together, in one round that does not count among the 256.
@@ -84,8 +85,9 @@ public:
     ///   lock with loop_watchdog() (async_lock.hpp) is not extended any more. Therefore a stop is requested
     ///   on its lost(), but LockOptions::on_lost is not called.
     /// - Releases: this function writes releases to the sockets, and does not wait for the replies. It does
-    ///   so for locks that were destroyed but are not released yet, and for keys that the ended operations
-    ///   may have left. Afterwards, the destructor of a lock writes the release of this lock in the same way.
+    ///   so for locks that were destroyed but are not released yet, and for keys of acquisitions and releases
+    ///   that were under way. A lock whose extension was under way stays held. Afterwards, the destructor of
+    ///   a lock writes the release of this lock in the same way.
     ///
     /// If the sockets do not accept all releases at once, the rest is sent by these later events:
     ///

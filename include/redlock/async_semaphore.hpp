@@ -54,9 +54,9 @@ public:
     /// Returns the key of slot(). The reference can be used as long as the object exists.
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot. Semaphore::acquire()
-    // has the longest time of an attempt. The message and the votes of a result are about the last slot that
-    // was tried, but its error `held_by_other` means that no slot was free.
+    // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot, and how long it takes
+    // at most. The message and the votes of a result are about the last slot that was tried, but its error
+    // `held_by_other` means that no slot was free.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.

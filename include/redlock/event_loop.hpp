@@ -29,10 +29,9 @@ namespace redlock {
 /// at a time. After AsyncNodes::shut_down() it can serve another one. A program with two AsyncNodes in one
 /// loop makes two EventLoop objects for this loop.
 ///
-/// *In the loop* means: in the thread that runs the loop. While no thread runs the loop, as before its start
-/// and after its end, any thread is in the loop. The program must use AsyncNodes and its locks in the loop.
-/// (AsyncLock lists the exceptions.) If several threads are in the loop, only one of them at a time may use
-/// the library.
+/// *In the loop* means: in the thread that runs the loop. The program must use AsyncNodes and its locks in
+/// the loop. (AsyncLock lists the exceptions.) While no thread runs the loop, as before its start and after
+/// its end, every thread counts as a thread in the loop. Then only one of them at a time may use the library.
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes and its locks.
