@@ -1,6 +1,7 @@
 // The decision code and the code that talks to nodes, in one translation unit. run.py compiles it with a
 // mutant built in, and the linker uses it instead of the objects in the libraries. The three files of
 // the simulation are here because code of the headers is compiled into them.
+#include "async_leader.cpp"
 #include "async_lock.cpp"
 #include "flow/acquire.cpp"
 #include "flow/attempt.cpp"

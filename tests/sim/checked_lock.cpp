@@ -9,6 +9,7 @@ namespace redlock::sim {
 
 CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, LockOptions options)
     : client_(client),
+      loop_(client.loop()),
       checker_(client.checker()),
       max_hold_(options.max_hold),
       options_(observed(std::move(options))),
@@ -221,7 +222,7 @@ void CheckedLock::give_back(Verb verb) {
 
 /// A loop that was shut down has destroyed the lock, and so released it.
 void CheckedLock::note_shutdown() {
-    if (held_ && client_.loop() && lock_.owner().empty()) {
+    if (held_ && loop_ && lock_.owner().empty()) {
         held_ = false;
         ended(owner_);
     }
@@ -232,19 +233,19 @@ void CheckedLock::ended(std::string owner) {
         over_ = owner;
         // In an event loop, an extension may be under way. It does no harm, because it changes only the key
         // of its owner.
-        if (!client_.loop()) client_.network().released(owner);
+        if (!loop_) client_.network().released(owner);
     }
     checker_.expect_gone_at_the_end(client_.process(), owner, resources());
     const auto span = client_.settling_time();
     if (span == 0ns) return;
     // A release may still wait for a connection. A loop that is shut down before does not send it.
-    const auto unreached = [&client = client_, owner, shutdowns_before = shutdowns(),
+    const auto unreached = [&client = client_, loop = loop_, owner, shutdowns_before = shutdowns(),
                             now = client_.network().unreached(owner)] {
-        const bool was_shut_down = client.loop() && client.loop()->shutdowns() != shutdowns_before;
+        const bool was_shut_down = loop && loop->shutdowns() != shutdowns_before;
         return was_shut_down ? client.network().unreached(owner) : now;
     };
     checker_.expect_gone_in(span + options_.min_hold, owner, resources(), unreached,
-                            client_.loop() ? &client_.process() : nullptr);
+                            loop_ ? &client_.process() : nullptr);
 }
 
 // ---- For the checker
@@ -291,7 +292,7 @@ bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
     if (process.paused()) return false;
     const auto node_timeout = extended_by_watchdog_ ? nanoseconds{} : client_.nodes().node_timeout();
-    const auto longest_timer = client_.loop() ? nanoseconds{longest_ttl_} : nanoseconds{};
+    const auto longest_timer = loop_ ? nanoseconds{longest_ttl_} : nanoseconds{};
     const auto after_pause = std::max(longest_timer, node_timeout + node_timeout / 10);
     return process.now() > since_ + node_timeout &&
            !process.was_paused_since(process.timeline().now() - after_pause);

@@ -62,7 +62,7 @@ private:
     nanoseconds longest_release() const;
     void acquired(const Result& result);
     Result extend_watched(milliseconds ttl);
-    std::size_t shutdowns() const noexcept { return client_.loop() ? client_.loop()->shutdowns() : 0; }
+    std::size_t shutdowns() const noexcept { return loop_ ? loop_->shutdowns() : 0; }
     bool was_destroyed(const Result& extension, const std::string& owner, std::size_t shutdowns_before);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     template <class Verb>
@@ -78,6 +78,7 @@ private:
     Instant seen_until(Clock::time_point until) const { return client_.process().when(until); }
 
     Client& client_;
+    SimLoop* const loop_;  // null if the client does not use event loops
     Checker& checker_;
     nanoseconds max_hold_;
     LockOptions options_;

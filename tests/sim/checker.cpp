@@ -1,5 +1,6 @@
 #include "checker.hpp"
 
+#include "at_work.hpp"
 #include "checked_lock.hpp"
 #include "process.hpp"
 
@@ -10,7 +11,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 22> names{
+    constexpr std::array<std::string_view, 23> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -32,7 +33,8 @@ std::string_view name_of(Rule rule) noexcept {
         "a resource that was not kept",
         "a leader's stop told after the end",
         "two leaders",
-        "a completion at a wrong time",
+        "a completion out of turn",
+        "a leader without a majority",
     };
     return names[static_cast<std::size_t>(rule)];
 }
@@ -55,6 +57,7 @@ void Checker::check_semaphores() {
 
 void Checker::check() {
     check_semaphores();
+    check_leaders();
     std::array<CheckedLock*, 64> valid;
     std::size_t count = 0;
     for (auto* const lock : locks_)
@@ -143,22 +146,40 @@ bool Checker::waits_since_before(Instant when, const std::vector<std::string>& r
 
 // ---- Leaders
 
+std::string Checker::owner_of(const std::string& resource) const {
+    for (const auto& node : nodes_) {
+        auto owner = node->holder_of(resource);
+        const auto has = [&](const auto& other) { return other->holder_of(resource) == owner; };
+        const auto count = static_cast<std::size_t>(std::ranges::count_if(nodes_, has));
+        if (!owner.empty() && count > nodes_.size() / 2) return owner;
+    }
+    return {};
+}
+
 /// Checks that no other leader works. The process of the other leader may have been suspended when it had to
 /// stop, or since. Then its work may still be running, which is no violation.
-void Checker::work_begins(const Process& process) {
-    for (const auto& [other, due] : works_)
-        if (other->alive() && !other->was_paused_since(std::min(due, timeline_.now())))
-            violated(Rule::one_leader, other->name() + " and " + process.name());
-    works_.push_back({&process});
+void Checker::work_begins(Leading& leader) {
+    for (const auto& [other, due] : works_) {
+        const auto& process = other->process();
+        if (process.alive() && !process.was_paused_since(std::min(due, timeline_.now())))
+            violated(Rule::one_leader, process.name() + " and " + leader.process().name());
+    }
+    works_.push_back({&leader});
 }
 
-void Checker::work_is_told(const Process& process, Instant due) {
+void Checker::work_is_told(const Leading& leader, Instant due) {
     for (auto& work : works_)
-        if (work.process == &process) work.due = due;
+        if (work.leader == &leader) work.due = due;
 }
 
-void Checker::work_ends(const Process& process) {
-    std::erase_if(works_, [&](const Work& it) { return it.process == &process; });
+void Checker::work_ends(const Leading& leader) {
+    std::erase_if(works_, [&](const Work& it) { return it.leader == &leader; });
+}
+
+void Checker::check_leaders() {
+    for (const auto& [leader, due] : works_)
+        if (leader->check_valid() && (leader->owner().empty() || owner_of(leadership) != leader->owner()))
+            violated(Rule::leads_by_majority, leader->process().name());
 }
 
 // ---- Keys

@@ -46,6 +46,7 @@ enum class Rule : std::uint8_t {
     stop_in_time,         ///< stop is requested from a leader's work by the margin before its term ends
     one_leader,           ///< a leader's work that ends within the margin ends before another's begins
     one_completion,       ///< the completion of an operation is called once, and not while it begins
+    leads_by_majority,    ///< while a leader's term is valid, a majority of the nodes has its key
 };
 std::string_view name_of(Rule rule) noexcept;
 
@@ -122,11 +123,25 @@ public:
     void released(const CheckedLock& lock, std::size_t holds);
 
     // ---- Called by leaders.
-    void work_begins(const Process& process);
+    /// A leader at its work.
+    class Leading {
+    public:
+        virtual const Process& process() const = 0;
+        /// Returns true if the process can still count on its term.
+        virtual bool check_valid() = 0;
+        /// Returns the owner that had the leadership when the work began; empty if there was none.
+        virtual const std::string& owner() const = 0;
+
+    protected:
+        ~Leading() = default;
+    };
+    /// Returns the owner that has the resource on a majority of the nodes; empty if there is none.
+    std::string owner_of(const std::string& resource) const;
+    void work_begins(Leading& leader);
     /// The work must end within the margin from now. `due` is the instant of the stop request, or the latest
     /// permitted instant if that is earlier.
-    void work_is_told(const Process& process, Instant due);
-    void work_ends(const Process& process);
+    void work_is_told(const Leading& leader, Instant due);
+    void work_ends(const Leading& leader);
 
     // ---- Called by the world.
     /// Checks the state after every step.
@@ -145,6 +160,7 @@ private:
     static bool overlap(const Hold& one, const Hold& other);
     void compare(const Hold& earlier, const Hold& later);
     void check_semaphores();
+    void check_leaders();
     void check_gone(const std::string& owner, const std::vector<std::string>& resources, NodeSet unreached);
     void compare_rest(const Hold& earlier, const Hold& later);
 
@@ -156,7 +172,7 @@ private:
     };
     /// The work of a leader, from its begin to its end.
     struct Work {
-        const Process* process;
+        Leading* leader;
         Instant due = Instant::max();  // when stop was requested, or had to be
     };
     /// An attempt that was given up or released.

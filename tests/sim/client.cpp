@@ -22,11 +22,21 @@ Client::~Client() {
 
 void Client::use_loop(Rng rng, double disturbs, double restarts) {
     const SimLoop::Disturbances all{.operation = disturbs, .all = restarts};
-    loop_ = std::make_unique<SimLoop>(*this, network_->network(), rng, all);
+    loops_.push_back(std::make_unique<SimLoop>(*this, network_->network(), rng, all));
+}
+
+SimLoop* Client::loop() {
+    if (loops_.empty()) return nullptr;
+    const auto next = loop_of_.size() % loops_.size();
+    return loop_of_.try_emplace(process_.current(), loops_[next].get()).first->second;
+}
+
+void Client::leave_loops_alone() noexcept {
+    for (const auto& loop : loops_) loop->stop_disturbing();
 }
 
 detail::Renewer* Client::watchdog() {
-    if (loop_) return loop_watchdog();
+    if (uses_loops()) return loop_watchdog();
     if (!watchdog_) watchdog_ = std::make_unique<SimWatchdog>(process_, clock());
     return watchdog_.get();
 }

@@ -10,8 +10,10 @@
 #include <redlock/options.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace redlock::sim {
 
@@ -44,10 +46,14 @@ public:
     Clock& clock() noexcept { return *network_->required_clock(); }
     Entropy& entropy() noexcept { return entropy_; }
 
-    /// Makes the locks of this client use an event loop, which sometimes disturbs their operations.
+    /// Adds an event loop, which sometimes disturbs the operations of its locks. The fibers of this client
+    /// use its loops in turn.
     void use_loop(Rng rng, double disturbs, double restarts);
-    /// Returns null if the client does not use an event loop.
-    SimLoop* loop() noexcept { return loop_.get(); }
+    /// Returns the loop of the current fiber; null if the client does not use event loops.
+    SimLoop* loop();
+    /// From now on the loops do not disturb the operations.
+    void leave_loops_alone() noexcept;
+    bool uses_loops() const noexcept { return !loops_.empty(); }
 
     /// Returns the watchdog for LockOptions. Its fiber begins at the first call.
     detail::Renewer* watchdog();
@@ -82,7 +88,8 @@ private:
     std::unique_ptr<SimNodes> network_;
     SimEntropy entropy_;
     std::unique_ptr<SimWatchdog> watchdog_{};
-    std::unique_ptr<SimLoop> loop_;
+    std::vector<std::unique_ptr<SimLoop>> loops_{};
+    std::map<const Task*, SimLoop*> loop_of_{};
     nanoseconds settling_time_{};
 };
 

@@ -1,88 +1,72 @@
 #include "leader_workload.hpp"
 
+#include "at_work.hpp"
+#include "candidate.hpp"
+
 #include <algorithm>
-#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
 namespace redlock::sim {
-namespace {
-
-/// Reports the work of a leader to the checker, from its begin to its end.
-class AtWork {
-public:
-    AtWork(Client& client, const Term& term, milliseconds margin)
-        : client_(client), term_(term), margin_(margin), on_stop_(term.lost(), [this] { told(); }) {
-        const Process::NoFaults no_faults{process()};
-        client.note([&] { return "leads with token " + std::to_string(term.fencing_token()); });
-        (void)checker().acquired({.resources = {"leader"},
-                                  .shared = false,
-                                  .token = term.fencing_token(),
-                                  .completed = process().timeline().now(),
-                                  .until = process().when(term.valid_until())});
-        checker().work_begins(process());
-    }
-    ~AtWork() {
-        checker().work_ends(process());
-        if (process().alive()) client_.note([] { return "ends its work"; });
-    }
-    AtWork(const AtWork&) = delete;
-    AtWork& operator=(const AtWork&) = delete;
-
-private:
-    Process& process() { return client_.process(); }
-    Checker& checker() { return client_.checker(); }
-
-    void told() {
-        if (!process().alive()) return;
-        const Process::NoFaults no_faults{process()};
-        client_.note([] { return "is told to stop its work"; });
-        const auto latest = term_.valid_until() - margin_;
-        const auto due = std::min(process().when(latest), process().timeline().now());
-        checker().work_is_told(process(), due);
-        if (!process().was_paused_since(process().when(latest - 5ms)))
-            checker().expect(process().now() <= latest, Rule::stop_in_time, client_.name());
-    }
-
-    Client& client_;
-    const Term& term_;
-    milliseconds margin_;
-    std::stop_callback<std::function<void()>> on_stop_;
-};
-
-}  // namespace
 
 void LeaderWorkload::run() {
     for (int turn = 0; turn < plan_.turns; ++turn) {
-        const auto ttl = rng_.chance(0.5) ? plan_.longest_ttl : plan_.least_ttl;
-        const auto margin = std::chrono::duration_cast<milliseconds>(ttl * rng_.between(0.05, 0.45));
-        std::stop_source stop;
-        client_.does([&client = client_, stop, span = rng_.about(10 * plan_.longest_ttl)]() mutable {
-            client.sleep(span);
-            stop.request_stop();
-        });
-        Leader leader{client_.nodes(),
-                      "leader",
-                      {.ttl = ttl,
-                       .margin = margin,
-                       .retry = {.attempts = plan_.attempts, .delay = plan_.retry_delay},
-                       .drift_factor = plan_.drift_factor,
-                       .fair = rng_.chance(plan_.fair),
-                       .longest_pause = plan_.longest_ttl,
-                       .watchdog = client_.watchdog(),
-                       .on_error = [](const auto&) {}},
-                      client_.clock(),
-                      client_.entropy()};
-        leader.run([&](const Term& term) { lead(term, margin); }, stop.get_token());
+        const auto options = some_options();
+        const auto until_stop = rng_.about(10 * mean_term() / 3);
+        if (auto* const loop = client_.loop())
+            run_in(*loop, options, until_stop);
+        else
+            run(options, until_stop);
     }
 }
 
-void LeaderWorkload::lead(const Term& term, milliseconds margin) {
-    const AtWork at_work{client_, term, margin};
-    const auto span = rng_.about(plan_.longest_ttl * 3);
-    client_.clock().sleep_until(client_.process().now() + span, term.lost());
-    client_.sleep(nanoseconds{margin} * rng_.between(0, 90) / 100);
-    if (rng_.chance(0.1)) throw std::runtime_error("of the work");
+nanoseconds LeaderWorkload::mean_term() const {
+    return std::chrono::duration_cast<nanoseconds>(plan_.longest_ttl * plan_.terms);
+}
+
+LeaderOptions LeaderWorkload::some_options() {
+    const auto ttl = rng_.chance(0.5) ? plan_.longest_ttl : plan_.least_ttl;
+    return {.ttl = ttl,
+            .margin = std::chrono::duration_cast<milliseconds>(ttl * rng_.between(0.05, 0.45)),
+            .retry = {.attempts = plan_.attempts, .delay = plan_.retry_delay},
+            .drift_factor = plan_.drift_factor,
+            .fair = rng_.chance(plan_.fair),
+            .longest_pause = plan_.longest_ttl,
+            .watchdog = client_.watchdog(),
+            .on_error = [](const auto&) {}};
+}
+
+void LeaderWorkload::run(const LeaderOptions& options, nanoseconds until_stop) {
+    std::stop_source stop;
+    client_.does([&client = client_, stop, until_stop]() mutable {
+        client.sleep(until_stop);
+        stop.request_stop();
+    });
+    const auto lead = [&](const Term& term) {
+        const AtWork at_work{client_, term, options};
+        if (work(term.lost(), options.margin)) throw std::runtime_error("of the work");
+    };
+    Leader{client_.nodes(), leadership, options, client_.clock(), client_.entropy()}.run(lead,
+                                                                                         stop.get_token());
+}
+
+/// The fiber does the work of the terms that begin in the loop.
+void LeaderWorkload::run_in(SimLoop& loop, const LeaderOptions& options, nanoseconds until_stop) {
+    const auto candidate = std::make_shared<Candidate>(client_, loop, options, rng_.child(), plan_.disturbs);
+    const Candidate::Run run{candidate};
+    client_.does([&client = client_, candidate, until_stop] {
+        client.sleep(until_stop);
+        candidate->stop();
+    });
+    while (const auto lost = candidate->wait_for_a_term()) candidate->end_term(work(*lost, options.margin));
+}
+
+bool LeaderWorkload::work(const std::stop_token& lost, milliseconds margin) {
+    const auto span = rng_.about(mean_term());
+    client_.clock().sleep_until(client_.process().now() + span, lost);
+    client_.sleep(std::min<nanoseconds>(margin, mean_term()) * rng_.between(0, 90) / 100);
+    return rng_.chance(0.1);
 }
 
 }  // namespace redlock::sim

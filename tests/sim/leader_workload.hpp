@@ -4,6 +4,7 @@
 
 #include "client.hpp"
 #include "plan.hpp"
+#include "sim_loop.hpp"
 
 #include <redlock/leader.hpp>
 
@@ -17,7 +18,12 @@ public:
     void run();
 
 private:
-    void lead(const Term& term, milliseconds margin);
+    nanoseconds mean_term() const;
+    LeaderOptions some_options();
+    void run(const LeaderOptions& options, nanoseconds until_stop);
+    void run_in(SimLoop& loop, const LeaderOptions& options, nanoseconds until_stop);
+    /// Works for a while, and ends within the margin. Returns true if the work has failed.
+    bool work(const std::stop_token& lost, milliseconds margin);
 
     Client& client_;
     const Plan& plan_;

@@ -39,6 +39,7 @@ struct Plan {
     int clients = 3;
     int threads = 1;      ///< the threads of each client; each has locks of its own
     bool loops = false;   ///< the locks of each client are in an event loop, where they share connections
+    int loops_each = 1;   ///< how many event loops a client has
     double disturbs = 0;  ///< the probability that an event cancels an operation or destroys its lock
     double restarts = 0;  ///< the probability that a turn shuts the loop down, and begins anew
     int resources = 1;
@@ -51,6 +52,7 @@ struct Plan {
     double fair = 0;        ///< the share of locks that wait in a queue
     bool queueing = false;  ///< all locks queue and nothing fails, so the queue invariants are checked
     bool leading = false;   ///< the clients elect a leader, and do nothing else
+    double terms = 3;       ///< how long a leader works on average, as a multiple of the ttl
     int attempts = 3;
     milliseconds retry_delay{50};
     double rests = 0.5;        ///< the average pause between two turns, as a share of the ttl

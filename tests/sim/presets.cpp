@@ -386,6 +386,41 @@ void queueing_loops(Plan& plan) {
     plan.turns = 8;
 }
 
+/// Several event loops of each process, which keep releases for one another.
+void several_loops(Plan& plan) {
+    loops(plan);
+    plan.loops_each = 3;
+    plan.restarts = 0.002;
+}
+
+/// Leaders of event loops, whose election may take so long that hardly the margin is left.
+void leading_loops(Plan& plan) {
+    leading(plan);
+    loops(plan);
+    plan.clients = 3;
+    plan.threads = 2;
+    plan.disturbs = 0.05;
+    plan.restarts = 0.002;
+    plan.world.conditions = {.mean = 1ms, .slow_share = 0.1, .slow = 80ms, .parts = 0.05};
+}
+
+/// One leader for each event loop, and keys that live so long that one that is left is found.
+void calm_leading_loops(Plan& plan) {
+    leading(plan);
+    plan.calm = true;
+    loops(plan);
+    plan.faults.clear();
+    plan.threads = 1;
+    plan.fair = 0;
+    plan.disturbs = 0.1;
+    plan.restarts = 0.01;
+    plan.heals = true;
+    plan.least_ttl = plan.longest_ttl = 10min;
+    plan.retry_delay = 100ms;
+    plan.terms = 0.001;
+    plan.world.conditions = {.mean = 3ms, .slow_share = 0.2, .slow = 20ms};
+}
+
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -448,6 +483,9 @@ std::span<const Preset> presets() {
         {"loops-hanging", "event loops and nodes that hang, crash and forget", hanging_loops},
         {"loops-queueing", "event loops with locks that queue, where nothing fails", queueing_loops},
         {"loops-calm", "event loops where no connection and no node fails", calm_loops},
+        {"loops-several", "loops, with several event loops in each process", several_loops},
+        {"loops-leading", "leaders in event loops, among faults", leading_loops},
+        {"loops-leading-calm", "leaders in event loops, where nothing fails", calm_leading_loops},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

@@ -15,7 +15,8 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
     for (int number = 1; number <= plan.clients; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         client.process().meet(plan.hazards);
-        if (plan.loops) client.use_loop(rng.child(), plan.disturbs, plan.restarts);
+        for (int loop = 0; plan.loops && loop < plan.loops_each; ++loop)
+            client.use_loop(rng.child(), plan.disturbs, plan.restarts);
         for (int thread = 0; thread < plan.threads; ++thread)
             client.does([&client, &plan, &faults, own = rng.child()] {
                 if (plan.leading) return LeaderWorkload{client, plan, own}.run();
@@ -28,7 +29,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
 }
 
 /// Nothing fails any more. Each client makes a few rounds, because a node that has failed is asked again by a
-/// round.
+/// round. If loops were shut down, some of their releases may be left for the destructor of the RedisNodes.
 void heal(World& world, const Plan& plan) {
     if (!world.violations().empty()) return;
     world.network().set_conditions({.mean = plan.world.conditions.mean});
@@ -36,12 +37,14 @@ void heal(World& world, const Plan& plan) {
         auto& client = *it;
         if (!client.process().alive()) continue;
         client.process().meet({});
+        client.leave_loops_alone();
         client.does([&client, &plan] {
             for (int i = 0; i < 4; ++i) {
                 CheckedLock lock{client, "healed", {.ttl = plan.longest_ttl, .retry = {.attempts = 1}}};
                 if (lock.acquire()) (void)lock.release();
                 client.sleep(2s);
             }
+            if (plan.restarts > 0) client.network().close();
         });
     }
     world.run_while_busy();

@@ -44,6 +44,7 @@ public:
     SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs);
 
     AsyncNodes& nodes() noexcept { return *nodes_; }
+    void stop_disturbing() noexcept { disturbs_ = {}; }
     Process& process() noexcept { return process_; }
 
     void watch(int fd, bool reads, bool writes) override;
@@ -97,7 +98,7 @@ private:
     Process& process_;
     ProcessNetwork& network_;
     Rng rng_;
-    const Disturbances disturbs_;
+    Disturbances disturbs_;
     Task* fiber_ = nullptr;
     std::mutex mutex_{};
     std::map<int, Watched> watched_{};

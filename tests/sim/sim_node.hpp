@@ -73,6 +73,11 @@ public:
 
     // ---- For the checker.
     bool has(const std::string& resource) const { return model_.find(resource, wall()) != nullptr; }
+    /// The owner that has `resource` alone; empty if there is none.
+    std::string holder_of(const std::string& resource) const {
+        const auto* const value = model_.find(resource, wall());
+        return value ? value->text : std::string{};
+    }
     /// Whether `owner` has `resource`, alone or as a reader.
     bool knows(std::string_view owner, const std::string& resource) const;
     /// Whether any of its keys will never expire, or only later than `span` from now.

@@ -169,6 +169,11 @@ std::shared_ptr<loop::Rounds> SimNodes::rounds_in(EventLoop& loop,
         *this, std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network, former_));
 }
 
+void SimNodes::close() noexcept {
+    ThreadGroup threads{configs_, options_, network_, 1};
+    former_->close(threads);
+}
+
 NodeSet SimNodes::unreached(std::string_view owner) const {
     const auto it = unreached_.find(owner);
     return it == unreached_.end() ? NodeSet{} : it->second;
@@ -177,6 +182,12 @@ NodeSet SimNodes::unreached(std::string_view owner) const {
 SimNodes::Asked SimNodes::find(const AskedByOwner& asked, std::string_view owner) {
     const auto it = asked.find(owner);
     return it == asked.end() ? Asked{} : it->second;
+}
+
+std::vector<std::string> SimNodes::owners() const {
+    std::vector<std::string> result;
+    for (const auto& [owner, asked] : acquisitions_) result.push_back(owner);
+    return result;
 }
 
 std::size_t SimNodes::record_owners(Resources resources) {

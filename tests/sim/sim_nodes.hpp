@@ -38,6 +38,9 @@ public:
     Link& link(std::size_t node) { return network_.link(node); }
     ProcessNetwork& network() noexcept { return network_; }
 
+    /// Sends the rest of the releases, also those of loops that were shut down, as the destructor of a
+    /// RedisNodes does.
+    void close() noexcept;
     /// Closes all connections when the process has crashed.
     void abandon() { network_.abandon(); }
 
@@ -53,6 +56,9 @@ public:
     /// Returns the last round that extended the lock of `owner`, or its acquisition. In an event loop, the
     /// watchdog may extend a lock before the completion of its acquisition is called.
     Asked last_asked(std::string_view owner) const { return find(last_asked_, owner); }
+
+    /// Returns the owners of all attempts so far.
+    std::vector<std::string> owners() const;
 
     /// Records the owners of all attempts of the lock with these resources from now on. Returns the number of
     /// the record. Another lock may have the same resources, but not at the same address.
