@@ -1,0 +1,63 @@
+// redlock::asio::Lock with servers that speak TLS. Asio may report a descriptor once for several records, of
+// which the library has to read all.
+#include "tls_world.hpp"
+
+#include <redlock/asio.hpp>
+
+#if defined(REDLOCK_ASIO_BOOST)
+#include <boost/asio.hpp>
+#else
+#include <asio.hpp>
+#endif
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+struct TlsInAsio : TlsWorld {
+    std::array<TlsServer, 3> servers{TlsServer{good, authority}, TlsServer{good, authority},
+                                     TlsServer{good, authority}};
+    RedisNodes nodes{std::vector{servers[0].endpoint(authority), servers[1].endpoint(authority),
+                                 servers[2].endpoint(authority)},
+                     patient()};
+    asio::net::io_context context{};
+};
+
+TEST_F(TlsInAsio, ManyLocksAreAcquiredExtendedAndReleased) {
+    constexpr std::size_t many = 300;
+    std::deque<asio::Lock> locks;
+    std::size_t released = 0;
+    for (std::size_t i = 0; i < many; ++i) {
+        auto& lock =
+            locks.emplace_back(context, nodes, "many:" + std::to_string(i), LockOptions{.ttl = 1min});
+        lock.async_try_acquire([&](const Result& acquired) {
+            EXPECT_THAT(acquired, Succeeds());
+            lock.async_extend([&](const Result& extended) {
+                EXPECT_THAT(extended, Succeeds());
+                lock.async_release([&](const Result& it) { released += it ? 1U : 0U; });
+            });
+        });
+    }
+    context.run();
+    EXPECT_EQ(released, many);
+    for (auto& server : servers) EXPECT_EQ(server->command({"DBSIZE"}), "0");
+}
+
+TEST_F(TlsInAsio, ACertificateThatIsNotAcceptedIsReported) {
+    RedisNodes suspicious{std::vector{servers[0].endpoint(stranger)}, patient()};
+    asio::Lock lock{context, suspicious, the_resource};
+    std::optional<Result> result;
+    lock.async_acquire([&](Result it) { result = std::move(it); });
+    context.run();
+    ASSERT_TRUE(result);
+    EXPECT_THAT(*result, IsRejectedFor("certificate verify failed"));
+    EXPECT_EQ(result->attempts(), 1);
+}
+
+}  // namespace
+}  // namespace redlock::test
