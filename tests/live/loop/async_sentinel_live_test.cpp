@@ -69,19 +69,30 @@ TEST(ALoopWithSentinels, LosesItsLockWithTheMasterButNotTheExclusion) {
     EXPECT_EQ(holder(group.servers[1]), held.owner());
 }
 
-TEST(ALoopWithSentinels, KeepsItsLockIfItsKeyWasReplicatedBeforeTheFailover) {
+// The key of one lock was replicated before the failover, and that of the other one was not.
+TEST(ALoopWithSentinels, KeepsItsLocksForTheRestOfTheirTtl) {
     constexpr milliseconds ttl = 2min;  // also the quarantine
     SentinelGroup group;
     whole_since(group.servers[0], 5min);
     SentinelClient client{group, ttl};
     AsyncLock lock{client.of_loop, the_resource, no_retry(ttl)};
+    AsyncLock unreplicated{client.of_loop, "unreplicated", no_retry(ttl)};
     ASSERT_THAT(client.try_acquire(lock), Succeeds());
+    ASSERT_THAT(client.try_acquire(unreplicated), Succeeds());
     EXPECT_EQ(holder(group.servers[0]), lock.owner());
     ASSERT_TRUE(wait_until([&] { return holder(group.servers[1]) == lock.owner(); }));
     group.fail_over_to(group.servers[1]);
     group.take_over(group.servers[1]);
     EXPECT_TRUE(wait_until([&] { return client.extend(lock).nodes()[0].cause == Errc::quarantined; }));
-    EXPECT_TRUE(lock.valid()) << "for the rest of its ttl";
+    group.servers[1].command({"DEL", "unreplicated"});
+    SentinelClient second{group, ttl};
+    AsyncLock of_second{second.of_loop, "unreplicated", no_retry(ttl)};
+    EXPECT_THAT(second.try_acquire(of_second), Reports(0, Errc::quarantined));
+    SentinelClient without{group, 0ms};
+    AsyncLock of_without{without.of_loop, "unreplicated", no_retry(ttl)};
+    EXPECT_THAT(without.try_acquire(of_without), Succeeds()) << "as everybody would, without the quarantine";
+    EXPECT_TRUE(unreplicated.valid());
+    EXPECT_TRUE(lock.valid());
     whole_since(group.servers[1], 5min);  // as if the quarantine were over
     EXPECT_THAT(client.extend(lock), Succeeds());
     EXPECT_THAT(client.release(lock), Succeeds());
