@@ -119,6 +119,7 @@ TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
     std::size_t ended = 0;
     int extensions = 0;
     bool extends = false;
+    TurnTimer timer;
     const auto took = own_time([&] {
         for (std::size_t i = 0; i < many; ++i)
             locks.emplace_back(client.of_loop, "many:" + std::to_string(i), no_retry())
@@ -127,6 +128,7 @@ TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
                     ++ended;
                 });
         EXPECT_TRUE(client.run_until([&] {
+            timer.turn();
             if (!std::exchange(extends, true))
                 other.extend([&](const Result& it) {
                     EXPECT_THAT(it, Succeeds());
@@ -138,6 +140,7 @@ TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
         }));
     });
     EXPECT_THAT(took, LastsAtMost(2 * node_timeout - 50ms));
+    EXPECT_THAT(timer.longest(), LastsAtMost(node_timeout / 2)) << "nothing blocks the thread";
     EXPECT_GT(extensions, 10) << "the other loop does not wait";
     for (auto& it : sentinels) it.thaw();
     AsyncLock lock{client.of_loop, the_resource, no_retry()};

@@ -5,11 +5,13 @@
 //     EXPECT_THAT(client.try_acquire(lock), Succeeds());
 #pragma once
 
+#include "live/scheduling_delay.hpp"
 #include "poll_loop.hpp"
 
 #include <redlock/async_lock.hpp>
 #include <redlock/redlock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <system_error>
@@ -17,6 +19,23 @@
 #include <utility>
 
 namespace redlock::test {
+
+/// Measures the longest time between two turns of a thread that runs loops, less the scheduling delay. No
+/// call of the library blocks for longer.
+class TurnTimer {
+public:
+    void turn() {
+        const auto now = boot_clock().now() - monitor_.delay();
+        longest_ = std::max(longest_, now - last_);
+        last_ = now;
+    }
+    Clock::duration longest() const noexcept { return longest_; }
+
+private:
+    const SchedulingDelayMonitor monitor_{};
+    Clock::time_point last_ = boot_clock().now();
+    Clock::duration longest_{};
+};
 
 struct LoopClient {
     template <class Servers>

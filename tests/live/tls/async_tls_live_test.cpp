@@ -111,7 +111,7 @@ TEST_F(TlsInALoop, ACertificateThatIsNotAcceptedOnAMinorityDoesNotMatter) {
 // The kernel of a frozen server accepts the connection, but nobody answers the handshake.
 TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTimeoutTogether) {
     constexpr std::size_t many = 20;
-    constexpr auto node_timeout = 1s;
+    constexpr milliseconds node_timeout = 1s;
     LoopClient client{endpoints(authority), {.node_timeout = node_timeout, .round = Round::sequential}};
     LoopClient another{std::vector{servers[1].endpoint(authority), servers[2].endpoint(authority)},
                        patient()};
@@ -122,6 +122,7 @@ TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTim
     std::size_t acquired = 0;
     int extensions = 0;
     bool extends = false;
+    TurnTimer timer;
     const auto took = own_time([&] {
         for (std::size_t i = 0; i < many; ++i)
             locks.emplace_back(client.of_loop, "many:" + std::to_string(i), no_retry())
@@ -132,6 +133,7 @@ TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTim
                 });
         // One thread runs both loops.
         ASSERT_TRUE(client.run_until([&] {
+            timer.turn();
             if (!std::exchange(extends, true))
                 other.extend([&](const Result& it) {
                     EXPECT_THAT(it, Succeeds());
@@ -143,6 +145,7 @@ TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTim
         }));
     });
     EXPECT_THAT(took, LastsAtMost(2 * node_timeout - 100ms));
+    EXPECT_THAT(timer.longest(), LastsAtMost(node_timeout / 2)) << "nothing blocks the thread";
     EXPECT_GT(extensions, 10) << "the other loop does not wait";
     AsyncLock lock{client.of_loop, the_resource, no_retry()};
     int costly = 0;
