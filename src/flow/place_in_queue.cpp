@@ -131,9 +131,14 @@ Flow PlaceInQueue::ask_and_sleep() {
 
     const auto& answer = (*votes)[terms_.home];
     if (answer.vote == Vote::unknown) {
-        if (now_is_before(limits_.deadline)) leave_home(answer.cause, answer.detail);
+        if (!now_is_before(limits_.deadline)) co_return std::error_code{};
+        if (answer.cause == Errc::lost)
+            lose_subscription();
+        else
+            leave_home(answer.cause, answer.detail);
         co_return std::error_code{};
     }
+    unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
     // The home node grants the question if the resource is reserved for this waiter.
     const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
@@ -342,13 +347,23 @@ void PlaceInQueue::lose_connection() {
     homes_[home] = same_home_again;
 }
 
+/// Is called when the home node does not know the subscription of this waiter. For example, the connection
+/// leads to a former master, or to a server that was reset. The waiter listens there again over a new
+/// connection. If this does not help, it goes to another node.
+void PlaceInQueue::lose_subscription() {
+    const auto home = waiter_->home();
+    leave_home(Errc::lost);
+    homes_[home] = !std::exchange(unsubscribed_, true);
+}
+
 /// Disconnects from a home node that has failed or refuses to keep a queue. It can be the home node again
 /// after it has answered an attempt. Until then the ticket may stay in its queue. `why` and `words` are the
 /// answer of the node, if there was one.
 void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
     const auto home = waiter_->home();
     homes_.reset(home);
-    waiter_->disconnect(is_transient(why) ? std::error_code{} : why, words);
+    const bool has_failed = is_transient(why) && why != Errc::lost;
+    waiter_->disconnect(has_failed ? std::error_code{} : why, words);
     if (std::exchange(state_, State::away) >= State::queued) former_tickets_[home] = ticket_;
     ticket_.clear();
 }

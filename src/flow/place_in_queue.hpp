@@ -141,6 +141,7 @@ private:
     void back_off(Clock::duration took, bool woken_by_another);
     void left_queue(const NodeReport& home);
     void lose_connection();
+    void lose_subscription();
     void leave_home(std::error_code why = {}, std::string_view words = {});
     void collect_refusals();
 
@@ -154,6 +155,7 @@ private:
     State state_ = State::away;
     std::unique_ptr<Waiter> waiter_{};
     NodeSet homes_{};                                      // the nodes at which it may wait
+    bool unsubscribed_ = false;                            // the home node did not know the subscription
     Clock::time_point home_chosen_at_{};                   // when it last looked for the first of them
     std::string ticket_{};                                 // empty in the state away
     QueueTerms terms_{};                                   // with this ticket

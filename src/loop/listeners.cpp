@@ -92,6 +92,13 @@ void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
 
 // ---- Connections
 
+void Listeners::lose_subscription(std::size_t node, const std::string& ticket) noexcept {
+    const auto& it = of_[node];
+    if (!it.listener || !it.listener->has_issued(ticket)) return;
+    nodes_[node]->drop_listeners();
+    drop(node);
+}
+
 void Listeners::drop_all() noexcept {
     for (std::size_t node = 0; node < nodes_.size(); ++node) drop(node);
 }

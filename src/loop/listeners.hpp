@@ -81,6 +81,10 @@ public:
     /// The user does not wait for messages with this ticket any more.
     void forget(std::size_t node, const std::string& ticket) noexcept;
 
+    /// The node does not know the subscription to which this ticket belongs. Disconnects the listener, unless
+    /// it was replaced since.
+    void lose_subscription(std::size_t node, const std::string& ticket) noexcept;
+
     /// Disconnects, at the shutdown of the loop.
     void drop_all() noexcept;
 

@@ -14,7 +14,9 @@
 --         after a collision with another (back_off() in src/flow/place_in_queue.cpp)
 --     6   an earlier ticket of this client, which the new one replaces, or empty. A reservation for it is deleted.
 --
--- Returns the status RESERVED if the resource is reserved for this client. Otherwise returns the status WAITING with:
+-- Returns the status RESERVED if the resource is reserved for this client. Returns the status UNSUBSCRIBED, and keeps
+-- no ticket, if nobody is subscribed to the channel of the ticket, because nobody could wake this client. Otherwise
+-- returns the status WAITING with:
 --
 -- - the remaining time of the key in milliseconds, as PTTL returns it: -2 without a key, -1 without an expiry
 -- - the number of clients in front
@@ -31,6 +33,11 @@ if ARGV[6] ~= '' then
     redis.call('del', KEYS[1])
     held = false
   end
+end
+-- If the Redis user may not use PUBSUB NUMSUB, the reply is an error, which has no second element.
+if redis.pcall('pubsub', 'numsub', string.match(ARGV[1], '^[^|]*'))[2] == 0 then
+  redis.pcall('zrem', KEYS[2], ARGV[1])
+  return {ok = 'UNSUBSCRIBED'}
 end
 local time = redis.call('time')
 remove_silent_waiters(KEYS[2], ARGV[1], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[4])

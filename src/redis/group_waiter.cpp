@@ -115,7 +115,10 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
-    if (refused) refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
+    if (refused == Errc::lost)
+        nodes_[home_]->drop_listeners();  // The connections of former waiters may lead there, too.
+    else if (refused)
+        refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
 }
 
 void GroupWaiter::report_refusals(Tally& tally) const {

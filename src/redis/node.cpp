@@ -62,9 +62,9 @@ bool Node::is_former_locked(const Connection& connection) const {
            address_bytes(found) != server_;
 }
 
-/// If the Sentinels name another server than before, drops the idle and draining connections to the former
-/// master, and breaks the shared ones. The former master may be frozen. When it runs again, it would execute
-/// a SET whose lease has expired meanwhile (docs/protocol.md, Promotion).
+/// If the Sentinels name another server than before, drops the idle and draining connections and the unused
+/// listeners of the former master, and breaks the shared connections. The former master may be frozen. When
+/// it runs again, it would execute a SET whose lease has expired meanwhile (docs/protocol.md, Promotion).
 void Node::drop_former_locked(Clock::time_point now) {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     const auto named = address_bytes(*resolution_);
@@ -77,6 +77,12 @@ void Node::drop_former_locked(Clock::time_point now) {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
+    std::erase_if(listeners_, [&](const auto& it) {
+        if (!is_former_locked(it->connection())) return false;
+        add_disconnection_locked(it->connection(), Errc::connection_failed,
+                                 "the Sentinels name another server");
+        return true;
+    });
     for (const auto& it : shared_)  // Rounds may still use it, so it is only marked as broken.
         if (is_former_locked(*it->connection))
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");

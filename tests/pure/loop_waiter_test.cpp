@@ -328,6 +328,31 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
     std::vector<PollEntry> entries;
 };
 
+TEST_F(WaitersOfALoop, GetANewConnectionIfTheNodeDoesNotKnowTheSubscription) {
+    Client first{*this};
+    Client second{*this};
+    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
+    first.waiter.disconnect(Errc::lost, {});
+    const auto woken = message(second);
+    ASSERT_TRUE(woken);
+    EXPECT_FALSE(woken->connected);
+    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
+    EXPECT_EQ(subscriptions(), 2U);
+}
+
+// The node has answered a question of a waiter that has not noticed yet that the connection was replaced.
+TEST_F(WaitersOfALoop, KeepANewConnectionIfTheNodeDoesNotKnowTheFormerSubscription) {
+    Client first{*this};
+    Client second{*this};
+    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
+    first.waiter.disconnect(Errc::lost, {});
+    ASSERT_TRUE(listen(first));
+    second.waiter.disconnect(Errc::lost, {});
+    EXPECT_FALSE(message(first)) << "it still listens";
+    ASSERT_TRUE(listen(second));
+    EXPECT_EQ(subscriptions(), 2U);
+}
+
 TEST_F(WaitersOfALoop, ShareOneConnectionToTheirHomeNode) {
     Client first{*this};
     Client second{*this};

@@ -96,8 +96,9 @@ public:
         hides_reply{};  ///< true if the connection ends after the command was carried out, without a reply
     std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
-    std::size_t writes = 0;      ///< how often a client has written
-    std::size_t vain_reads = 0;  ///< how often a client has read although there was nothing to read
+    bool counts_listeners = false;  ///< the user of the client may use PUBSUB NUMSUB
+    std::size_t writes = 0;         ///< how often a client has written
+    std::size_t vain_reads = 0;     ///< how often a client has read although there was nothing to read
     std::shared_ptr<support::RedisModel> redis{};
 
     /// Both ends of a connection.
@@ -144,6 +145,11 @@ public:
 
     void close_connections(Clock::time_point now) {
         for (const auto& wire : wires_) close(*wire, now);
+    }
+
+    /// Forgets all subscriptions, as if their connections led to another server.
+    void forget_subscriptions() {
+        for (const auto& wire : wires_) wire->channel.clear();
     }
 
     /// Returns each executed command after the number of its connection.
@@ -196,8 +202,16 @@ private:
         }
     }
 
+    /// Returns how many connections are subscribed to the channel.
+    std::size_t listeners_of(std::string_view channel) const {
+        return static_cast<std::size_t>(std::ranges::count_if(wires_, [&](const auto& it) {
+            return it->channel == channel && !it->closed && it.use_count() > 1;
+        }));
+    }
+
     std::string execute(const support::CommandReader::Words& words, Clock::time_point now) {
         redis->on_publish([&](auto channel, auto message) { return publish(channel, message, now); });
+        if (counts_listeners) redis->on_numsub([this](auto channel) { return listeners_of(channel); });
         const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
         return support::to_resp(redis->execute(words, wall));
     }

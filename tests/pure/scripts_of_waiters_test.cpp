@@ -422,6 +422,21 @@ TEST_F(Waiters, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
     EXPECT_EQ(ttl("queue:a:signs"), -1ms);
 }
 
+// A release could not wake such a waiter.
+TEST_F(Waiters, AreToldIfNobodyIsSubscribedToTheirChannel) {
+    let_scripts_count_listeners();
+    hold("a", "you", 1h);
+    EXPECT_EQ(enter("redlock:wake:x|1"), "UNSUBSCRIBED");
+    EXPECT_THAT(queued(), IsEmpty());
+    living.insert("redlock:wake:x");
+    EXPECT_THAT(enter("redlock:wake:x|2"), HasSubstr(" 0 holder"));
+    living.erase("redlock:wake:x");
+    EXPECT_EQ(enter("redlock:wake:x|2"), "UNSUBSCRIBED");
+    EXPECT_THAT(queued(), IsEmpty());
+    EXPECT_EQ(enter("redlock:wake:x|3", 0us, "1", "redlock:wake:x|2"), "UNSUBSCRIBED");
+    EXPECT_EQ(enter("redlock:wake:x|3", 0us, "0"), "UNSUBSCRIBED");
+}
+
 // They ask as well, but leave no sign.
 TEST_F(Waiters, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
     let_scripts_count_listeners();

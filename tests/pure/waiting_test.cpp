@@ -573,6 +573,72 @@ TEST_F(Waiting, LeavesANodeAloneWhereItCannotConnectToListen) {
     (void)lock(alice).acquire_for(20ms);
 }
 
+/// The home node does not know the subscription any more, although the connection is not closed. For example,
+/// the node is another server since a failover, or it was reset, and the network says nothing of that.
+struct WaitingUnheard : Waiting {
+    WaitingUnheard() {
+        for (std::size_t node = 0; node < size; ++node) network.server(node).counts_listeners = true;
+    }
+    void forget_subscriptions() {
+        for (std::size_t node = 0; node < size; ++node) network.server(node).forget_subscriptions();
+    }
+    /// Expects that the release wakes Alice at the first node.
+    void expect_to_be_woken(Clock::duration limit) {
+        auto mine = lock(alice, {.delay = 10s});
+        EXPECT_LE(time_of([&] { EXPECT_TRUE(mine.acquire_for(2s)); }), limit);
+        EXPECT_THAT(verbs(0), Contains("leave and set"));
+        EXPECT_THAT(all(1, "enter"), IsEmpty()) << "it stays at its home node";
+        (void)mine.release();
+    }
+};
+
+TEST_F(WaitingUnheard, SubscribesAnewIfThatHappenedBetweenTwoWaits) {
+    bob_holds_for(100ms);
+    expect_to_be_woken(110ms);
+    forget_subscriptions();
+    bob_holds_for(100ms);
+    expect_to_be_woken(110ms);
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(1));
+}
+
+TEST_F(WaitingUnheard, SubscribesAnewIfThatHappensDuringTheWait) {
+    bob_holds_for(1s);
+    after(100ms, [&] { forget_subscriptions(); });
+    expect_to_be_woken(1010ms);
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(2));
+}
+
+TEST_F(WaitingUnheard, DropsTheConnectionsOfOtherWaitersAsWell) {
+    others_hold();
+    {
+        std::vector<std::unique_ptr<Waiter>> waiters;
+        const RoundLimits limits{.deadline = now() + 10s};
+        for (int i = 0; i < 3; ++i) {
+            waiters.push_back(alice.waiter());
+            EXPECT_TRUE(waiters.back()->listen(NodeSet{}.set(), limits));
+        }
+    }
+    forget_subscriptions();
+    forget_log();
+    EXPECT_FALSE(lock(alice).acquire_for(100ms));
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(1));
+    EXPECT_THAT(queued(0), IsEmpty());
+    EXPECT_THAT(all(1, "enter"), IsEmpty());
+}
+
+// Commands and subscriptions reach different servers.
+TEST_F(WaitingUnheard, GoesToAnotherNodeIfThatHappensAgain) {
+    others_hold();
+    auto& home = network.server(0);
+    home.refuses_command = [&](const Words& words) {
+        if (verb_of(words) == "enter") home.forget_subscriptions();
+        return std::string{};
+    };
+    EXPECT_FALSE(lock(alice).acquire_for(1s));
+    EXPECT_THAT(all(0, "enter"), SizeIs(2));
+    EXPECT_THAT(all(1, "enter"), SizeIs(Ge(3U)));
+}
+
 // It is left alone as long as any node that failed, and not as a node that keeps no queue.
 TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
     others_hold();

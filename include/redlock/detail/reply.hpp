@@ -119,6 +119,7 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
     if (properties_of(command.verb).reply != ReplyForm::queue_place)
         return {Vote::unknown, Errc::unexpected_reply};
     if (status.text == "RESERVED") return {Vote::granted};
+    if (status.text == "UNSUBSCRIBED") return {Vote::unknown, Errc::lost};
     if (const auto place = to_place(status)) return {.vote = Vote::refused, .place = *place};
     return {Vote::unknown, Errc::unexpected_reply};
 }
@@ -132,7 +133,8 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
 ///     a waiter's question   | RESERVED           | WAITING and the place in the queue
 ///     a query               | any text           |
 ///
-/// All other replies are unknown votes (rule A7 in docs/rules.md).
+/// UNSUBSCRIBED is an unknown vote with the cause `lost`: the server does not know the subscription of the
+/// waiter. All other replies are unknown votes (rule A7 in docs/rules.md).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {.cause = cause_of(reply), .executed = !executes_nothing(reply)};
