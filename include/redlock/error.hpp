@@ -35,8 +35,9 @@ enum class Errc {
     hold_limit,    ///< The watchdog stopped extending because LockOptions::max_hold was over.
 
     // The cause of an unknown vote at one node.
-    timed_out = 100,        ///< The node did not answer completely within node_timeout.
-    connection_failed,      ///< Refused, reset, closed or unreachable, or no address is known.
+    timed_out = 100,  ///< The node did not answer completely within node_timeout.
+    /// Refused, reset, closed or unreachable, the server has too many clients, or no address is known.
+    connection_failed,
     authentication_failed,  ///< NOAUTH, WRONGPASS: the user name or the password is wrong or missing.
     permission_denied,      ///< NOPERM: the ACL does not allow the user a command or the key.
     read_only,              ///< READONLY: the server is a replica, not a master.

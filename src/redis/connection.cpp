@@ -158,8 +158,10 @@ void Connection::take_handshake_reply() {
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
-        // The server may repeat what it has received. After AUTH only the first word is safe to show.
-        auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
+        // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
+        // the server has not read the password.
+        const bool may_repeat = step_ == Step::auth && !detail::has_too_many_clients(reply);
+        const auto words = may_repeat ? reply.first_word() : std::string_view{reply.text};
         return fail(cause, quoted(words));
     }
     step_ = step_after(step_);

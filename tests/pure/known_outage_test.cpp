@@ -65,6 +65,30 @@ TEST_F(MostNodesAreDown, ReportsAPermanentCause) {
     EXPECT_TRUE(result.nodes()[2].left_alone);
 }
 
+/// A majority of the nodes has too many clients. The parameter is the number of processors: many, or none, so
+/// that all rounds share connections.
+struct MostNodesHaveTooManyClients : testing::TestWithParam<std::size_t>, WaitingWorld {
+    MostNodesHaveTooManyClients() : WaitingWorld(3, {.node_timeout = 50ms}, GetParam()) {
+        for (const auto node : {0U, 1U}) network.server(node).last_words = too_many_clients;
+    }
+
+    Lock mine{client(), "r", {}, network.clock(), entropy};
+};
+
+INSTANTIATE_TEST_SUITE_P(Processors, MostNodesHaveTooManyClients,
+                         testing::Values(many_processors, std::size_t{0}));
+
+// D7
+TEST_P(MostNodesHaveTooManyClients, LetsTheCallerWait) {
+    after(7s, [this] {
+        for (const auto node : {0U, 1U}) network.server(node).last_words = "";
+    });
+    const auto start = now();
+    const auto result = mine.acquire_for(20s);
+    EXPECT_TRUE(result) << result.message();
+    EXPECT_GE(now() - start, 7s);
+}
+
 // A8. A fifth of the caller's time is left for each node here, which is less than an eighth of node_timeout.
 // The silence of a node then means nothing, so the caller makes another attempt.
 TEST(SlowNodes, AreAskedAgainIfTheyHadTooLittleTime) {

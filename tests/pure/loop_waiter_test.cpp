@@ -634,5 +634,18 @@ TEST_F(WaitersOfALoop, ANodeThatRefusesSubscriptionsIsNotAskedForAMinute) {
     EXPECT_FALSE(group.nodes()[0]->last_failure().cause) << "the node has not failed";
 }
 
+// It has failed as a node that does not answer, and does not refuse to keep queues.
+TEST_F(WaitersOfALoop, ANodeWithTooManyClientsIsAskedAgainSoon) {
+    network.server(0).last_words = too_many_clients;
+    Client client{*this};
+    ASSERT_TRUE(listen(client));
+    EXPECT_EQ(client.waiter.home(), 1U);
+    EXPECT_EQ(group.nodes()[0]->last_failure().cause, Errc::connection_failed);
+    network.server(0).last_words = "";
+    network.pass(2s);
+    ASSERT_TRUE(listen(client));
+    EXPECT_EQ(client.waiter.home(), 0U);
+}
+
 }  // namespace
 }  // namespace redlock::test

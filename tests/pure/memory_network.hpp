@@ -32,6 +32,9 @@ namespace redlock::test {
 
 using namespace std::chrono_literals;
 
+/// What a server with too many clients sends before it closes a new connection (MemoryServer::last_words).
+inline constexpr const char* too_many_clients = "-ERR max number of clients reached\r\n";
+
 /// While an object of this class exists, servers and the network allocate memory, and not the client. Only
 /// the outermost object of several counts.
 struct OutsideTheClient {

@@ -349,10 +349,10 @@ struct AnOldServerWithAPassword : testing::Test, RoundDriverWorld {
         configs[0].endpoint.password = "ERRATIC";
         group = std::make_unique<NodeGroup>(configs, NodesOptions{}, network);
     }
-    NodeReport report_if(const std::string& command) {
-        network.server(0).refuses_command = [command](const auto& words) {
-            if (words.front() == command) return "-ERR invalid password\r\n";
-            return words.front() == "AUTH" ? "+OK\r\n" : "";
+    NodeReport report_if(const std::string& command, const std::string& error = "ERR invalid password") {
+        network.server(0).refuses_command = [command, error](const auto& words) {
+            if (words.front() == command) return "-" + error + "\r\n";
+            return std::string{words.front() == "AUTH" ? "+OK\r\n" : ""};
         };
         return acquire("A")[0];
     }
@@ -369,6 +369,26 @@ TEST_F(AnOldServerWithAPassword, MayFailLaterForAnotherReason) {
 // D11. "ERR" tells nothing about a password that contains it, and an operator has to know it.
 TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordOfItsError) {
     EXPECT_EQ(report_if("AUTH").detail, "ERR");
+}
+
+TEST_F(AnOldServerWithAPassword, DoesNotRejectItByATransientError) {
+    for (const auto* const error :
+         {"LOADING Redis is loading", "BUSY Redis is busy", "MASTERDOWN Link is down"}) {
+        EXPECT_TRUE(is_transient(report_if("AUTH", error).cause)) << error;
+        network.pass(2s);
+    }
+}
+
+// The error takes the place of the reply to AUTH, although the server has not read the password. So it is no
+// failed login, and all of its words may be shown.
+TEST_F(AnOldServerWithAPassword, DoesNotRejectItIfThereAreTooManyClients) {
+    network.server(0).last_words = too_many_clients;
+    const auto report = acquire("A")[0];
+    EXPECT_EQ(report.cause, Errc::connection_failed);
+    EXPECT_EQ(report.detail, "ERR max number of clients reached");
+    network.server(0).last_words = "";
+    network.pass(2s);
+    EXPECT_EQ(report_if("SELECT").vote, Vote::granted);
 }
 
 // ---- Addresses

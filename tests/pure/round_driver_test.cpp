@@ -189,10 +189,10 @@ TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {
 // A server that has too many clients says so, and closes the connection before it has received a command.
 TEST(RoundDriver, TheLastWordsOfAServerAreReported) {
     RoundDriverWorld world{1};
-    world.network.server(0).last_words = "-ERR max number of clients reached\r\n";
+    world.network.server(0).last_words = too_many_clients;
     const auto report = world.acquire("A")[0];
     EXPECT_EQ(report.detail, "ERR max number of clients reached");
-    EXPECT_EQ(report.cause, Errc::server_error);
+    EXPECT_EQ(report.cause, Errc::connection_failed);
     EXPECT_FALSE(report.sent);
 }
 

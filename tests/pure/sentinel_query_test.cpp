@@ -241,6 +241,16 @@ TEST_F(SentinelQuery, ReportsThatAMajorityDemandsAPassword) {
     EXPECT_EQ(query().cause, Errc::authentication_failed);
 }
 
+// Clients of the Sentinels can leave without help of an operator, so this is no failed login.
+TEST_F(SentinelQuery, ReportsATransientFailureIfAMajorityHasTooManyClients) {
+    auto sentinels = network.configs();
+    for (auto& it : sentinels) it.endpoint.password = "theirs";
+    for (const std::size_t entry : {0U, 1U, 2U}) network.server(entry).last_words = test::too_many_clients;
+    const auto found = query(sentinels);
+    EXPECT_EQ(found.cause, Errc::connection_failed);
+    EXPECT_THAT(found.error, testing::HasSubstr("(ERR max number of clients reached)"));
+}
+
 TEST_F(SentinelQuery, ReportsWhatIsNotAnAddress) {
     for (const std::string port : {"$1\r\n0", "$5\r\n6379x", "$5\r\n65536", "$0\r\n"}) {
         for (const std::size_t entry : {0U, 1U, 2U}) {

@@ -724,6 +724,14 @@ TEST_F(WaitingElsewhere, ComesBackAfterALateQuestion) {
     expect_at_home_after(20s);
 }
 
+// The connections for attempts exist, so the home refuses only the listener.
+TEST_F(WaitingElsewhere, ComesBackAfterTheHomeHadTooManyClients) {
+    (void)lock(alice).try_acquire();
+    network.server(0).last_words = too_many_clients;
+    after(1s, [&] { network.server(0).last_words = ""; });
+    expect_at_home_after(20s);
+}
+
 TEST_F(WaitingElsewhere, ComesBackAMinuteAfterARefusedSubscription) {
     home_refuses_once("SUBSCRIBE");
     expect_at_home_after(80s);

@@ -58,8 +58,8 @@ inline constexpr std::array causes{
         "check whether the server hangs; if only the network is slow, use a larger --node-timeout"},
     ErrorProperties{
         Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
-        "start the server, or correct the node's address; check bind, port, protected-mode and the "
-        "firewall"},
+        "start the server, or correct the node's address; check bind, port, protected-mode, maxclients and "
+        "the firewall"},
     ErrorProperties{
         Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
         "put the password of requirepass, or the name and password of an ACL user, into the node's "

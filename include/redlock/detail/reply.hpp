@@ -29,20 +29,28 @@ struct Reply {
     long long integer = 0;
     std::string text{};  ///< the text of a status, an error or a text; for a list, its elements in lines
 
-    /// Returns the first word of the text. Only this word distinguishes errors, because the rest of the text
-    /// differs between servers (rule D6 in docs/rules.md).
+    /// Returns the first word of the text. It distinguishes most errors, because the rest of the text differs
+    /// between servers (rules D6 and D7 in docs/rules.md).
     std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
     bool is_error(std::string_view word) const noexcept {
         return kind == Kind::error && first_word() == word;
     }
 };
 
-/// Returns the meaning of an error reply, by its first word. There is one exception: if a script may not run
-/// a command, servers say so in the text of a plain ERR.
+/// Returns true if the server has too many clients, and therefore closes this new connection. It says so in
+/// place of the reply to the first command, for example to AUTH. Servers of a Redis Cluster say "max number
+/// of clients + cluster connections reached".
+inline bool has_too_many_clients(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR max number of clients ");
+}
+
+/// Returns the meaning of an error reply, by its first word. There are two exceptions, because servers say
+/// the following in the text of a plain ERR: they have too many clients, or a script may not run a command.
 inline Errc cause_of(const Reply& error) noexcept {
     const auto word = error.first_word();
     for (const auto& cause : causes)
         if (!word.empty() && std::ranges::count(cause.first_words, word) != 0) return cause.code;
+    if (has_too_many_clients(error)) return Errc::connection_failed;
     const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
     const bool forbidden = says("can't run this command") || says("ACL failure in script");
     return forbidden ? Errc::permission_denied : Errc::server_error;
