@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -16,12 +17,13 @@ namespace {
 
 constexpr auto* secret = "t0p-s3cret";
 
-/// A server, and a thread that may keep it unhealthy.
+/// A server, and a client or a thread that may keep it unhealthy.
 struct UnhealthyServer {
     explicit UnhealthyServer(const RedisConfig& config = {}) : server(config), uri(server.uri()) {}
 
     RedisServer server;
     std::string uri;
+    std::optional<support::RespConnection> client{};
     std::jthread thread{};  // destroyed first
 };
 
@@ -92,6 +94,15 @@ std::unique_ptr<UnhealthyServer> busy() {
     return unhealthy;
 }
 
+/// A server with a password that accepts no further client.
+std::unique_ptr<UnhealthyServer> full() {
+    auto unhealthy = std::make_unique<UnhealthyServer>(RedisConfig{}.password(secret));
+    auto& client = unhealthy->client.emplace(unhealthy->server.connect());
+    if (client.ask({"CONFIG", "SET", "maxclients", "1"}) != "OK") throw std::runtime_error("no maxclients");
+    unhealthy->uri = unhealthy->server.uri("", secret);
+    return unhealthy;
+}
+
 std::vector<Condition> conditions() {
     const auto closed = RedisConfig{}.password(secret);
     const auto worker = [](const std::string& rules) {
@@ -117,6 +128,7 @@ std::vector<Condition> conditions() {
         {"OutOfMemory", Errc::out_of_memory, configured(RedisConfig{}.max_memory("1"))},
         {"ThatLoads", Errc::loading, loading},
         {"ThatIsBusyWithAScript", Errc::server_busy, busy},
+        {"WithTooManyClients", Errc::connection_failed, full},
         {"ThatLacksReplicas", Errc::server_busy, configured(RedisConfig{}.line("min-replicas-to-write 1"))},
         {"WithoutSet", Errc::server_error, configured(RedisConfig{}.line("rename-command SET \"\""))},
         {"WithSetUnderAnotherName", Errc::server_error,
