@@ -178,6 +178,16 @@ TEST_F(AReplacedMaster, DoesNotConfirmAReleaseThatItRefuses) {
     EXPECT_EQ(release("A")[0].vote, Vote::refused);
 }
 
+// No waiter uses the listener at present.
+TEST_F(AReplacedMaster, IsLeftByTheListenerOfAFormerWaiter) {
+    ASSERT_TRUE(group->waiter()->listen(NodeSet{}.set(), {.deadline = network.clock().now() + 1s}));
+    EXPECT_EQ(former().open_connections(), 1u);
+    named = 2;
+    network.pass(1s);
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(extend("A")[0].sent);
+    EXPECT_EQ(former().open_connections(), 0u);
+}
+
 TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatIsCheckedInLater) {
     (void)extend("A");
     extend_meanwhile([&] {
