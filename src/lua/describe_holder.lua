@@ -8,7 +8,7 @@ for i = 1, n do
   local key = KEYS[n + i]
   local value = redis.pcall('get', key)
   local owner = type(value) == 'string' and string.sub(value, 41, 41) == ' ' and string.sub(value, 1, 40)
-  if redis.call('get', KEYS[i]) == ARGV[1] then
+  if text_in(KEYS[i]) == ARGV[1] then
     local left = redis.call('pttl', KEYS[i])
     -- The key is missing or holds a description, maybe of another owner.
     local ours = not value or owner and is_owner(owner)

@@ -10,12 +10,17 @@
 --     5   the ttl of a reservation, or empty
 --     6   '1', or empty if this release is sent again
 --
--- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
+-- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken. Returns an error
+-- instead, after it has gone through all resources, if one of them has another type, which counts as another value, or
+-- if an owner could not be replaced.
 --
 -- A *minimum hold time* (LockOptions::min_hold) is a time after the acquisition for which the resource must stay
 -- unavailable. If some of this time remains, the script does not delete the resource. It replaces the owner by a value
 -- that belongs to nobody, and that expires at the end of this time. If the owner stayed there with a shorter ttl, an
 -- extension that arrives late would restore the whole ttl. If some of this time remains, KEYS has no queues.
+--
+-- SET needs memory, and PEXPIRE does not. A server that has reached maxmemory permits SET only to a script that has
+-- written before. Therefore PEXPIRE comes first. Then the key also ends in time if SET fails.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. An error there does not prevent the deletion. The first row that applies decides:
@@ -35,12 +40,15 @@
 --     the ticket is not in the queue                    | wakes the next client: this one was probably woken, and
 --                                                       | passes the wake-up on
 local n = tonumber(ARGV[2])
-local released, woken = 0, 0
+local released, woken, failure = 0, 0, nil
 for i = 1, n do
-  local held = redis.call('get', KEYS[i])
+  local held = text_in(KEYS[i])
+  if held == nil then failure = {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no lock'} end
   local ours = held == ARGV[1]
   if ours and ARGV[3] ~= '' then
-    redis.call('set', KEYS[i], 'redlock:min-hold', 'px', ARGV[3])
+    redis.pcall('pexpire', KEYS[i], ARGV[3])
+    local set = redis.pcall('set', KEYS[i], 'redlock:min-hold', 'px', ARGV[3])
+    if set.err then failure = set end
   elseif ours then
     redis.call('del', KEYS[i])
   end
@@ -53,4 +61,4 @@ for i = 1, n do
     if may_wake and wake_next(KEYS[i], queue, ARGV[5]) == 1 then woken = 2 end
   end
 end
-return (released == n and 1 or 0) + woken
+return failure or (released == n and 1 or 0) + woken

@@ -48,6 +48,12 @@ public:
     }
     void pass(RedisModel::Time span) { set_clock(now_ + span); }
 
+    /// Lets both reach maxmemory.
+    void run_out_of_memory() {
+        EXPECT_EQ(connection_.ask({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+        model_.run_out_of_memory();
+    }
+
     /// Gives both a subscriber of `channel`.
     void subscribe(const std::string& channel) {
         listener_.ask({"SUBSCRIBE", channel});
@@ -234,6 +240,24 @@ TEST(RedisModelLikeRedis, RunsLuaLikeRedis) {
                                    "return redis.call('publish','nobody','m')",
                                    "return tonumber('')"})
         EXPECT_TRUE(both.agree({"EVAL", text, "1", "key", "argument", "another"})) << text;
+}
+
+// A script may use more memory after its first write, whether or not that write has changed anything.
+TEST(RedisModelLikeRedis, RunsOutOfMemoryLikeRedis) {
+    Both both;
+    ASSERT_TRUE(both.agree({"SET", "key", "x"}));
+    both.run_out_of_memory();
+    const std::initializer_list<Words> commands{
+        {"SET", "a", "b"},         {"SET", "a"},           {"RPUSH", "list", "a"}, {"ZADD", "set", "1", "m"},
+        {"PEXPIRE", "key", "500"}, {"GET", "key"},         {"ZREM", "set", "m"},   {"ZPOPMIN", "set"},
+        {"PUBLISH", "a", "b"},     {"DEL", "key", "none"}, {"SET", "a", "b"}};
+    for (const auto& words : commands) EXPECT_TRUE(both.agree(words)) << testing::PrintToString(words);
+    for (const std::string first :
+         {"'get','a'", "'time'", "'publish','a','b'", "'set','a','b'", "'zadd','a','1','m'", "'del','none'",
+          "'pexpire','none','1'", "'pexpireat','none','1'", "'zrem','none','m'", "'zpopmin','none'",
+          "'zremrangebyscore','none','0','1'", "'flushall'"})
+        EXPECT_TRUE(both.agree({"EVAL", "redis.pcall(" + first + ") return redis.call('set','a','b')", "0"}))
+            << first;
 }
 
 // Errors that are found before a command is executed.

@@ -110,6 +110,16 @@ TEST_F(HolderDescription, IsDeletedByTheRelease) {
     }
 }
 
+TEST_F(HolderDescription, IsDeletedByTheReleaseBesideAKeyOfAnotherType) {
+    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
+    ASSERT_THAT(both.acquire(), Succeeds());
+    world.command(0, {"DEL", "a"});
+    world.command(0, {"RPUSH", "a", "x"});
+    (void)both.release();
+    for (const auto* const key : {"{a}:holder", "{b}:holder"})
+        EXPECT_EQ(world.command(0, {"GET", key}), "(nil)") << key;
+}
+
 TEST_F(HolderDescription, IsNotWrittenByAReader) {
     (void)lock.release();
     world.forget_events();

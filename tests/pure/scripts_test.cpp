@@ -69,6 +69,17 @@ TEST_F(DeleteAll, DeletesOnlyItsOwnKeys) {
     }
 }
 
+TEST_F(DeleteAll, DeletesItsOwnKeysBesideAKeyOfAnotherType) {
+    for (const std::string foreign : {"a", "b", "c"}) {
+        redis.keys().clear();
+        for (const std::string key : {"a", "b", "c"})
+            key == foreign ? (void)ask({"RPUSH", key, "x"}) : hold(key, me);
+        EXPECT_EQ(release_all({"a", "b", "c"}), "(error) WRONGTYPE " + foreign + " holds no lock");
+        EXPECT_EQ(redis.keys().size(), 1U);
+        EXPECT_EQ(ask({"TYPE", foreign}), "list");
+    }
+}
+
 TEST_F(DeleteAll, ReportsAMissingKey) {
     for (const std::string missing : {"a", "b"}) {
         hold(missing == "a" ? "b" : "a", me);
@@ -93,6 +104,25 @@ TEST_F(ReleaseWithinMinHold, ReplacesOnlyItsOwnKeys) {
     EXPECT_EQ(value("b"), "you");
     EXPECT_EQ(ttl("b"), 5s);
     EXPECT_EQ(value("d"), "(nil)");
+}
+
+TEST_F(ReleaseWithinMinHold, ReplacesItsOwnKeysBesideAKeyOfAnotherType) {
+    hold("b", me, 60s);
+    ask({"RPUSH", "a", "x"});
+    EXPECT_EQ(hold_remaining({"a", "b"}, 7s), "(error) WRONGTYPE a holds no lock");
+    EXPECT_EQ(value("b"), "redlock:min-hold");
+    EXPECT_EQ(ttl("b"), 7s);
+}
+
+// A script may use SET although the server has reached maxmemory, if it has written before.
+TEST_F(ReleaseWithinMinHold, NeedsNoMemory) {
+    for (const auto* const key : {"a", "c"}) hold(key, me, 60s);
+    redis.run_out_of_memory();
+    EXPECT_EQ(hold_remaining({"a", "c"}, 7s), "1");
+    for (const auto* const key : {"a", "c"}) {
+        EXPECT_EQ(value(key), "redlock:min-hold");
+        EXPECT_EQ(ttl(key), 7s);
+    }
 }
 
 using SetAll = Scripts;

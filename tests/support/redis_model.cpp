@@ -35,10 +35,13 @@ RedisReply unknown(RedisModel::Words words) {
 // ---- The commands
 
 struct RedisModel::Command {
+    enum class Effect { none, writes, writes_more };
+
     std::string_view name;
     RedisReply (RedisModel::*execute)(Words);
     int arity;  // number of words; negative: that many at least
     bool in_scripts = true;
+    Effect effect = Effect::none;
 
     bool takes(std::size_t words) const noexcept {
         const auto count = static_cast<int>(words);
@@ -47,35 +50,36 @@ struct RedisModel::Command {
 };
 
 const RedisModel::Command* RedisModel::command_of(std::string_view name) {
+    constexpr auto writes = Command::Effect::writes, more = Command::Effect::writes_more;
     static constexpr std::array commands{
         Command{"evalsha", &RedisModel::evalsha, -3, false},
         Command{"get", &RedisModel::get, 2},
-        Command{"set", &RedisModel::set, -3},
+        Command{"set", &RedisModel::set, -3, true, more},
         Command{"exists", &RedisModel::exists, -2},
         Command{"pttl", &RedisModel::pttl, 2},
         Command{"time", &RedisModel::time, 1},
-        Command{"del", &RedisModel::del, -2},
-        Command{"pexpire", &RedisModel::pexpire, -3},
-        Command{"pexpireat", &RedisModel::pexpireat, -3},
+        Command{"del", &RedisModel::del, -2, true, writes},
+        Command{"pexpire", &RedisModel::pexpire, -3, true, writes},
+        Command{"pexpireat", &RedisModel::pexpireat, -3, true, writes},
         Command{"eval", &RedisModel::eval, -3, false},
         Command{"auth", &RedisModel::auth, -2, false},
-        Command{"flushall", &RedisModel::flushall, -1},
+        Command{"flushall", &RedisModel::flushall, -1, true, writes},
         Command{"info", &RedisModel::info, -1},
         Command{"ping", &RedisModel::ping, -1},
-        Command{"rpush", &RedisModel::rpush, -3},
+        Command{"rpush", &RedisModel::rpush, -3, true, more},
         Command{"publish", &RedisModel::publish, 3},
         Command{"pubsub", &RedisModel::pubsub, -2},
         Command{"script", &RedisModel::script, -2, false},
         Command{"select", &RedisModel::select, 2},
         Command{"type", &RedisModel::type, 2},
-        Command{"zadd", &RedisModel::zadd, -4},
+        Command{"zadd", &RedisModel::zadd, -4, true, more},
         Command{"zcard", &RedisModel::zcard, 2},
         Command{"zcount", &RedisModel::zcount, 4},
-        Command{"zpopmin", &RedisModel::zpopmin, 2},
+        Command{"zpopmin", &RedisModel::zpopmin, 2, true, writes},
         Command{"zrange", &RedisModel::zrange, -4},
         Command{"zrank", &RedisModel::zrank, 3},
-        Command{"zrem", &RedisModel::zrem, -3},
-        Command{"zremrangebyscore", &RedisModel::zremrangebyscore, 4},
+        Command{"zrem", &RedisModel::zrem, -3, true, writes},
+        Command{"zremrangebyscore", &RedisModel::zremrangebyscore, 4, true, writes},
         Command{"zscore", &RedisModel::zscore, 3},
     };
     const auto* const command =
@@ -88,6 +92,8 @@ RedisReply RedisModel::execute(Words words, Time now) {
     const auto* const command = command_of(words[0]);
     if (!command) return unknown(words);
     if (!command->takes(words.size())) return wrong_arity(command->name);
+    script_has_written_ = false;
+    if (lacks_memory_for(*command)) return out_of_memory();
     return (this->*command->execute)(words);
 }
 
@@ -100,7 +106,13 @@ RedisReply RedisModel::call_from_script(Words words) {
     if (!command) return error("Unknown Redis command called from script");
     if (!command->takes(words.size())) return error("Wrong number of args calling Redis command from script");
     if (!command->in_scripts) return error("This Redis command is not allowed from script");
+    if (lacks_memory_for(*command)) return out_of_memory();
+    if (command->effect != Command::Effect::none) script_has_written_ = true;
     return (this->*command->execute)(words);
+}
+
+bool RedisModel::lacks_memory_for(const Command& command) const noexcept {
+    return out_of_memory_ && command.effect == Command::Effect::writes_more && !script_has_written_;
 }
 
 void RedisModel::restart(const std::string& run_id, Keys keys) {

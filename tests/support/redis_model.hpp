@@ -72,6 +72,9 @@ public:
     void restart(const std::string& run_id, Keys keys);
     /// Is a replica from now on, though one that takes writes.
     void demote() { replica_ = true; }
+    /// Has reached maxmemory, or has not: refuses the commands that need memory, as Redis does without an
+    /// eviction policy. In a script it refuses them only before the first write.
+    void run_out_of_memory(bool out_of_memory = true) { out_of_memory_ = out_of_memory; }
     /// Is the master again, with what it has had of its master's keys.
     void promote(Keys keys);
 
@@ -90,6 +93,7 @@ private:
     static const Command* command_of(std::string_view name);
 
     RedisReply call_from_script(Words words);
+    bool lacks_memory_for(const Command& command) const noexcept;
     template <class Find>
     RedisReply run_script(Words words, Find find_script);
     Value* live(std::string_view key);
@@ -138,6 +142,8 @@ private:
     std::string master_replid_;
     int promotions_ = 0;
     bool replica_ = false;
+    bool out_of_memory_ = false;
+    bool script_has_written_ = false;
     Publish publish_{};
     CountListeners count_listeners_{};
     Keys keys_{};

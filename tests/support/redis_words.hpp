@@ -82,6 +82,10 @@ inline RedisReply wrong_type() {
     return RedisReply::of_error("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
+inline RedisReply out_of_memory() {
+    return RedisReply::of_error("OOM command not allowed when used memory > 'maxmemory'.");
+}
+
 inline RedisReply wrong_arity(std::string_view command) {
     return error("wrong number of arguments for '" + std::string{command} + "' command");
 }
