@@ -109,8 +109,8 @@ inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error
 }
 
 /// Adds the cause `wrong_type` to the refusals of an attempt, for each node on which the resource is a key of
-/// another type, such as a hash. SET NX refuses every existing key, so only step 5, which reads the value,
-/// fails with `wrong_type`.
+/// another type, such as a hash. SET NX refuses every existing key, so only the refusal of step 5, which
+/// reads the value, has this cause.
 inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;

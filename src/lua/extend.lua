@@ -5,7 +5,7 @@
 -- ARGV: owner (the random value of one acquisition), number of resources, ttl, [quarantine]. If the quarantine is
 -- empty, the marker is missing.
 -- Returns 1 if every resource still holds the owner, otherwise 0. If the node has no vote, returns a status during the
--- quarantine, and otherwise an error.
+-- quarantine, and otherwise an error. Ends with the error WRONGTYPE of GET if a resource has another type.
 local n = tonumber(ARGV[2])
 local _, failure = check_vote(false)
 if failure then return failure end

@@ -17,8 +17,11 @@
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')
   local now = time[1] * 1000000 + time[2]
-  local value = redis.call('get', marker)
-  if value and not number_of_any_data(value) then return {err = 'WRONGTYPE ' .. marker .. ' holds no marker'} end
+  local value = text_in(marker)
+  -- The client recognises this text, because another WRONGTYPE means that the resource is not the owner's (reply.hpp).
+  if value == nil or value and not number_of_any_data(value) then
+    return {err = 'WRONGTYPE ' .. marker .. ' holds no marker'}
+  end
   local since = value and number_in(data, value)
   local expiry = string.format('%.0f', math.max(2419200000, quarantine / 500))
   if not since then

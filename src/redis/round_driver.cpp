@@ -303,7 +303,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     }
     if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
     has_answered_[node] = true;
-    auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
+    auto detail = vote.cause ? connection.quoted(reply.text) : std::string{};
     // The text that Verb::query returns is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(detail), now_);

@@ -19,9 +19,10 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds probe_ttl = 10s;
 
-/// Both a grant and a refusal show that the command is permitted.
+/// Both a grant and a refusal show that the command is permitted. A refusal has a cause if the key has
+/// another type.
 NodeError error_of(const NodeReport& report) {
-    if (report.vote != Vote::unknown) return {};
+    if (!report.cause) return {};
     return {report.cause, report.detail};
 }
 

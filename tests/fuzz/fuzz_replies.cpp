@@ -267,6 +267,13 @@ private:
             if (reply == RedisReply::of_status("OK")) return Vote::granted;
             return reply == RedisReply{} ? Vote::refused : Vote::unknown;
         }
+        const auto effect = detail::effect_of(command);
+        const bool needs_our_key =
+            effect == detail::KeyEffect::extends || effect == detail::KeyEffect::releases;
+        const auto& words = reply.text;
+        if (needs_our_key && reply.is_error() && words.substr(0, words.find(' ')) == "WRONGTYPE" &&
+            !words.ends_with(" holds no marker"))
+            return Vote::refused;
         if (reply.kind != RedisReply::Kind::integer) return Vote::unknown;
         const bool counted = command.verb == Verb::set_and_count && reply.integer > 0;
         const bool too_far = command.verb == Verb::raise_count && reply.integer < 0;

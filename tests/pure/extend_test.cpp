@@ -107,6 +107,38 @@ TEST_F(Extend, ReportsALossIfAMajorityNoLongerHasOurKey) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
 }
 
+// C2. A node on which the resource is a key of another type has lost our key, and says why.
+TEST_F(Extend, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
+    world.replace_by_a_list(0, 1, 2);
+    const auto result = lock.extend();
+    EXPECT_THAT(result, FailsWith(Errc::lost));
+    EXPECT_THAT(result.message(), HasSubstr("lost on 3 of 5 nodes; node0 wrong type of key; node1 wrong"));
+    EXPECT_FALSE(lock.valid());
+}
+
+// C2. The same for a lock of several resources, of which one is enough.
+TEST(ExtendSeveral, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
+    World world;
+    Lock lock{world, std::vector<std::string>{"a", the_resource}, {.ttl = 10s}, world.clock, world.entropy};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.replace_by_a_list(0, 1, 2);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(lock.valid());
+}
+
+// C2. The same for a reader, whose owner is in a key beside the resource.
+TEST(ExtendShared, ReportsALossIfAMajorityHasReadersOfAnotherType) {
+    World world;
+    auto lock = world.held({.ttl = 10s, .shared = true});
+    const auto readers = detail::key_of(detail::KeyKind::readers, the_resource).text();
+    for (const int node : {0, 1, 2}) {
+        world.command(node, {"DEL", readers});
+        world.command(node, {"RPUSH", readers, "x"});
+    }
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(lock.valid());
+}
+
 // C1. A few refusals and a few missing replies do not prove the loss of a majority, so another attempt may
 // follow.
 TEST_F(Extend, CanBeRepeatedIfOnlyAMinorityHasLostTheKey) {

@@ -38,8 +38,8 @@ public:
     };
 
     /// The behaviour of a node. `votes` has one letter for the reply to each request: g(ranted), r(efused),
-    /// u(nknown), or e for an error reply that counts as unknown. The last letter applies to all further
-    /// requests.
+    /// w(rong type, which refuses), u(nknown), or e for an error reply that counts as unknown. The last
+    /// letter applies to all further requests.
     struct Behavior {
         bool trusted = true;
         bool probe_due = false;
@@ -201,9 +201,11 @@ private:
         detail::NodeVote vote{};
         if (letter == 'g') vote = {Vote::granted};
         if (letter == 'r') vote = {Vote::refused};
+        if (letter == 'w') vote = {Vote::refused, Errc::wrong_type};
         if (letter == 'c') vote = {Vote::granted, {}, 7};
         if (letter == 'u') vote = {Vote::unknown, Errc::loading};
-        if (round_->on_vote(node, vote, letter == 'u' ? "LOADING" : "", now_)) ++generation_[node];
+        const auto* const detail = letter == 'u' ? "LOADING" : letter == 'w' ? "WRONGTYPE" : "";
+        if (round_->on_vote(node, vote, detail, now_)) ++generation_[node];
     }
 
     void fail(std::size_t node) {

@@ -97,6 +97,9 @@ TEST_P(Quarantine, DoesNotOverwriteAForeignKey) {
         EXPECT_THAT(vote(), StartsWith("(error) WRONGTYPE"));
         EXPECT_EQ(ask({"GET", "marker"}), foreign);
     }
+    redis.keys().erase("marker");
+    ask({"RPUSH", "marker", "x"});
+    EXPECT_EQ(vote(), "(error) WRONGTYPE marker holds no marker");
 }
 
 // From half of its time on, the marker's expiry is renewed, so that it does not expire while it is used.

@@ -97,6 +97,17 @@ TEST(QuorumRound, ARefusalOfARepeatedReleaseIsAConfirmation) {
     EXPECT_EQ(round.raw_report(2).vote, Vote::refused);
 }
 
+TEST(QuorumRound, AWrongTypeConfirmsARepeatedReleaseWithoutACause) {
+    PlayedRound round{{.verb = release}};
+    round.node(1).breaks_after(5ms).answers_after(10ms).voting("w");
+    round.node(2).voting("w");
+    round.play();
+    EXPECT_EQ(round.report(1), "granted sent 15 ms");
+    EXPECT_EQ(round.raw_report(1).cause, std::error_code{});
+    EXPECT_EQ(round.report(2), "refused sent 1 ms WRONGTYPE");
+    EXPECT_EQ(round.raw_report(2).cause, Errc::wrong_type);
+}
+
 TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
     PlayedRound round{{.verb = release}};
     round.node(1).breaks_after(50ms).silent();

@@ -82,6 +82,33 @@ TEST_F(Release, ReportsThatAMajorityHadLostTheKey) {
     EXPECT_TRUE(world.clean());
 }
 
+// B3, A12. A node on which the resource is a key of another type has lost our key, and says why.
+TEST_F(Release, CountsNodesWithAKeyOfAnotherTypeAsNodesThatLostIt) {
+    world.replace_by_a_list(0, 1);
+    const auto released = lock.release();
+    EXPECT_THAT(released, Succeeds()) << "three of five had it: held to the end";
+    EXPECT_EQ(released.nodes()[0].vote, Vote::refused);
+    EXPECT_EQ(released.nodes()[0].cause, Errc::wrong_type);
+
+    world.command(0, {"DEL", the_resource});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.replace_by_a_list(0, 1, 2);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_EQ(lock.owner(), "") << "there is nothing to repeat";
+    EXPECT_EQ(world.held_by(""), 5U) << "a list has no text";
+    EXPECT_EQ(world.command(2, {"TYPE", the_resource}), "list");
+}
+
+// B3. The keys of a lock of several resources do not depend on each other.
+TEST(ReleaseSeveral, DeletesTheKeysBesideAKeyOfAnotherType) {
+    World world;
+    Lock lock{world, std::vector<std::string>{the_resource, "z"}, {.ttl = 10s}, world.clock, world.entropy};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.replace_by_a_list(0, 1, 2);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_EQ(world.held_by("", "z"), 5U);
+}
+
 // B3. The nodes that were down at the acquisition never had the key.
 TEST_F(Release, CountsNodesWithoutOurKeyAsNodesThatLostIt) {
     hold_on_a_bare_majority();

@@ -141,7 +141,8 @@ TEST(ToVote, ReturnsAnUnknownVoteForAListAndForNoReply) {
                 << question.name;
 }
 
-// ---- Errors. An error is never a refusal, because it does not say who holds the resource.
+// ---- Errors. An error is no refusal, because it does not say who holds the resource. There is one
+// exception.
 
 TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
     const std::vector<std::pair<const char*, Errc>> errors{
@@ -156,7 +157,6 @@ TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
         {"READONLY its INFO does not say role:master, run_id and master_replid", Errc::read_only},
         {"LOADING Redis is loading the dataset in memory", Errc::loading},
         {"OOM command not allowed when used memory > 'maxmemory'.", Errc::out_of_memory},
-        {"WRONGTYPE Operation against a key holding the wrong kind of value", Errc::wrong_type},
         {"WRONGTYPE redlock:since holds no marker", Errc::wrong_type},
         {"BUSY Redis is busy running a script.", Errc::server_busy},
         {"TRYAGAIN Multiple keys request during rehashing of slot", Errc::server_busy},
@@ -186,6 +186,20 @@ TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
             const auto vote = vote_of(question, "-" + std::string{words} + "\r\n");
             EXPECT_EQ(vote.vote, Vote::unknown) << words;
             EXPECT_EQ(vote.cause, cause) << words << ", to " << question.name << ": " << vote.cause.message();
+        }
+}
+
+// A key of another type is not ours, so that there is nothing to extend or release.
+TEST(ToVote, ReturnsARefusalIfTheKeyToExtendOrReleaseHasAnotherType) {
+    for (const std::string words :
+         {"WRONGTYPE Operation against a key holding the wrong kind of value",
+          "WRONGTYPE orders holds no lock", "WRONGTYPE {x}:readers holds no readers"})
+        for (const auto& question : questions) {
+            const auto vote = vote_of(question, "-" + words + "\r\n");
+            const std::string_view name = question.name;
+            const bool needs_our_key = name == "extend" || name == "delete" || name == "wake";
+            EXPECT_EQ(vote.vote, needs_our_key ? Vote::refused : Vote::unknown) << words << ", to " << name;
+            EXPECT_EQ(vote.cause, Errc::wrong_type) << words << ", to " << name;
         }
 }
 

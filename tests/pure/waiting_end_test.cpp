@@ -314,6 +314,20 @@ TEST_F(EndOfWaiting, IsNotForgottenIfANodeDoesNotAnswer) {
     EXPECT_TRUE(alice.contended().contains("r"));
 }
 
+// Its reply does not say whether the release has woken a waiter.
+TEST_F(EndOfWaiting, IsNotForgottenIfTheKeyHasAnotherTypeOnANode) {
+    auto mine = lock(alice);
+    ASSERT_TRUE(mine.acquire());
+    alice.contended().set("r", true);
+    ask(0, {"DEL", "r"});
+    ask(0, {"RPUSH", "r", "x"});
+    const auto result = mine.release();
+    EXPECT_TRUE(result);
+    EXPECT_EQ(result.nodes()[0].cause, Errc::wrong_type);
+    EXPECT_NE(result.nodes()[0].detail, "");
+    EXPECT_TRUE(alice.contended().contains("r"));
+}
+
 TEST_F(EndOfWaiting, IsForgottenAlthoughANodeWasNotAsked) {
     network.server(2).refuses = true;
     auto mine = lock(alice);

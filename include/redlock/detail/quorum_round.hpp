@@ -442,7 +442,11 @@ public:
     bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
         // If the first release may have deleted the key, the refusal of the repeated one is a confirmation.
-        if (it.maybe_released && vote.vote == Vote::refused) vote.vote = Vote::granted;
+        if (it.maybe_released && vote.vote == Vote::refused) {
+            vote.vote = Vote::granted;
+            vote.cause = {};
+            detail.clear();
+        }
         const auto request = request_of_next_reply(node);
         record(node, request, vote, std::move(detail), now);
         if (!vote.executed) tallies_[request][node].sent = false;

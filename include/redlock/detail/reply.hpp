@@ -1,6 +1,7 @@
 // What comes back over the wire, and what it means as a vote. In a round, a command is sent to each of N
 // Redis masters (the *nodes*). The vote of a node is *granted*, *refused* or *unknown*. It is unknown if the
-// reply is an error or is not understood, and it then has a *cause*, which is an error code.
+// reply is an error or is not understood, and it then has a *cause*, which is an error code. (One error is a
+// refusal with a cause, see error_to_vote().)
 #pragma once
 
 #include <redlock/detail/causes.hpp>
@@ -102,6 +103,20 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     return place;
 }
 
+/// Returns the vote of an error reply. An error leaves the vote unknown, with one exception. WRONGTYPE, in
+/// reply to an extension or a release, says that the key to extend or release has another type. So the node
+/// has not got the owner's key, and refuses. But an extension can also find that the marker of the quarantine
+/// is no marker (quarantine.lua), which says nothing about the key.
+inline NodeVote error_to_vote(const Command& command, const Reply& error) noexcept {
+    const auto effect = effect_of(command);
+    const bool needs_our_key = effect == KeyEffect::extends || effect == KeyEffect::releases;
+    const bool refused =
+        needs_our_key && error.is_error("WRONGTYPE") && !error.text.ends_with(" holds no marker");
+    return {.vote = refused ? Vote::refused : Vote::unknown,
+            .cause = cause_of(error),
+            .executed = !executes_nothing(error)};
+}
+
 /// Returns the vote that a script has given by returning this number. ReplyForm in verbs.hpp describes the
 /// numbers.
 inline NodeVote number_to_vote(const Command& command, long long number) noexcept {
@@ -140,12 +155,13 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
 ///     a script              | a number           | a number (see ReplyForm in verbs.hpp)
 ///     a waiter's question   | RESERVED           | WAITING and the place in the queue
 ///     a query               | any text           |
+///     an extension, release |                    | WRONGTYPE (see error_to_vote())
 ///
 /// UNSUBSCRIBED is an unknown vote with the cause `lost`: the server does not know the subscription of the
 /// waiter. All other replies are unknown votes (rule A7 in docs/rules.md).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
-    if (reply.kind == Kind::error) return {.cause = cause_of(reply), .executed = !executes_nothing(reply)};
+    if (reply.kind == Kind::error) return error_to_vote(command, reply);
     if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
     if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
     const auto form = properties_of(command.verb).reply;
