@@ -169,8 +169,25 @@ TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
     EXPECT_THAT(lock.extend(2min), Succeeds());
     const auto released = lock.release();
     EXPECT_THAT(released, Succeeds());
-    EXPECT_THAT(released, Reports(0, Errc::wrong_type));
+    EXPECT_EQ(released.nodes()[0].vote, Vote::refused);
+    EXPECT_EQ(released.nodes()[0].cause, Errc::wrong_type);
+    EXPECT_THAT(released.nodes()[0].detail, testing::StartsWith("WRONGTYPE "));
     EXPECT_EQ(world[0].command({"LRANGE", the_resource, "0", "-1"}), "x");
+}
+
+// C2, B3. A key of another type is not ours, as any other value.
+TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityMeansALoss) {
+    for (const bool extends : {true, false}) {
+        LiveWorld world{3};
+        auto lock = world.lock({.ttl = 1min});
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        for (const std::size_t node : {0U, 1U}) {
+            ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
+            ASSERT_EQ(world[node].command({"HSET", the_resource, "field", "1"}), "1");
+        }
+        EXPECT_THAT(extends ? lock.extend() : lock.release(), FailsWith(Errc::lost));
+        EXPECT_FALSE(lock.valid());
+    }
 }
 
 // A12. SET NX returns nil for a key of any type. The release of the attempt shows the wrong type.
