@@ -248,7 +248,7 @@ void add_lease_commands(CommandLine& line) {
     using Arguments = LeaseCommandArguments;
     line.add("acquire", "Acquire a lock that outlives this process, and print its owner", acquire,
              &Arguments::add_acquire);
-    line.add("extend", "Put the time that is left back to the ttl", extend, &Arguments::add_extend);
+    line.add("extend", "Make a lock last for at least the ttl from now on", extend, &Arguments::add_extend);
     line.add("release", "Release a lock", release, &Arguments::add_release);
     line.add("break", "Take a lock away from its holder, as redlock who has named it", release,
              &Arguments::add_break);
