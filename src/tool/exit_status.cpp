@@ -11,7 +11,7 @@ bool is_refusal(const std::error_code& cause) noexcept {
 }
 
 int without_quorum(std::size_t nodes, std::size_t refusing) noexcept {
-    return nodes - refusing < quorum(nodes) ? denied : no_quorum;
+    return refusing > 0 && nodes - refusing < quorum(nodes) ? denied : no_quorum;
 }
 
 int of(const Result& result, int conflict) noexcept {

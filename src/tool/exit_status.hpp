@@ -25,8 +25,8 @@ inline constexpr int signalled = 128;       ///< plus the number of the signal
 /// Returns true if the node has refused the login, or a command that locks need.
 bool is_refusal(const std::error_code& cause) noexcept;
 
-/// Returns the exit status if too few nodes have answered: `denied` if the nodes that did not refuse are
-/// fewer than a quorum, otherwise `no_quorum`.
+/// Returns the exit status if too few nodes have answered: `denied` if some refused, and the others are fewer
+/// than a quorum, otherwise `no_quorum`. `nodes` is 0 if the time was over before any node was asked.
 int without_quorum(std::size_t nodes, std::size_t refusing) noexcept;
 
 /// Returns the exit status for a result.

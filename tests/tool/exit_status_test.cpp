@@ -13,6 +13,11 @@ TEST(ExitStatusOfAResult, IsThatOfAnInternalErrorForAnErrorOfTheSystem) {
     EXPECT_EQ(exit_status::of(result), exit_status::internal);
 }
 
+// The time to wait was over before any node was asked.
+TEST(ExitStatusOfAResult, IsNoDenialIfNoNodeWasAsked) {
+    EXPECT_EQ(exit_status::of(Result{Errc::deadline}), exit_status::no_quorum);
+}
+
 // The nodes that refused leave no majority. Otherwise the failures of the other nodes count, which can pass.
 TEST(ExitStatusWithoutAQuorum, IsThatOfADenialIfTooFewNodesAreLeft) {
     EXPECT_EQ(exit_status::without_quorum(3, 0), exit_status::no_quorum);
