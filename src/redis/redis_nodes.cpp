@@ -23,9 +23,10 @@ std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
     return endpoints;
 }
 
-/// Returns a text that is the same for two endpoints if they are obviously the same server: the name, in
-/// lower case if it contains a host.
+/// Returns a text that is the same for two endpoints if they are obviously the same server: the name, with
+/// the host in lower case. Sentinel distinguishes upper and lower case in the name of a master.
 std::string identity(const Endpoint& endpoint) {
+    if (!endpoint.sentinels.empty()) return endpoint.master + "@" + identity(endpoint.sentinels.front());
     auto name = endpoint.name();
     if (endpoint.unix_socket.empty())
         std::ranges::transform(name, name.begin(),

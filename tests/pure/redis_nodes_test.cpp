@@ -52,6 +52,10 @@ const std::vector<Refusal>& refusals() {
          [] {
              const RedisNodes nodes{"Host", "hOST"};
          }},
+        {"AMasterTwiceInOtherLettersOfTheHost", "is in the list twice",
+         [] {
+             const RedisNodes nodes{"redis+sentinel://Host/Main", "redis+sentinel://hOST/Main"};
+         }},
         {"ASocketTwice", "/s is in the list twice",
          [] {
              const RedisNodes nodes{"unix:///s", "unix:///s"};
@@ -96,6 +100,12 @@ TEST(RedisNodesConstructor, AcceptsTwoLiteralsInBracesAsTwoNodes) {
     ASSERT_EQ(nodes.size(), 2U);
     EXPECT_EQ(nodes.name(0), "a:6379");
     EXPECT_EQ(nodes.name(1), "b:6379");
+}
+
+// Sentinel distinguishes upper and lower case in the names of masters.
+TEST(RedisNodesConstructor, AcceptsMastersWhoseNamesDifferInCase) {
+    const RedisNodes nodes{"redis+sentinel://host/Main", "redis+sentinel://host/main"};
+    EXPECT_EQ(nodes.size(), 2U);
 }
 
 TEST(RedisNodesConstructor, AcceptsTheLimits) {
