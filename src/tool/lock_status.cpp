@@ -26,6 +26,7 @@ std::string held_conclusion(const LockStatus& status) {
     // The second name is that of earlier versions.
     if (status.owner == "redlock:min-hold" || status.owner == "redlock:rest")
         return "released, and kept from everybody" + ends;
+    if (status.owner.starts_with("redlock:wake:")) return "reserved for a waiter" + ends;
     if (!is_ours(status.owner)) return "held by " + shown(status.owner) + ends + ", no owner of this library";
     return "held by " + shown(status.owner) + ends + (status.holder.empty() ? "" : ": ") +
            escaped(status.holder);

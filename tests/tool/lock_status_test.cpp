@@ -44,6 +44,15 @@ TEST(LockStatus, ReportsAnOwnerThatIsNotOfThisLibrary) {
               "held by \"worker-7\" on 3 of 3 nodes, expires in 11.0 s, no owner of this library");
 }
 
+TEST(LockStatus, ReportsAReservation) {
+    auto nodes = support::nodes_of("a");
+    nodes[0].owner = "redlock:wake:" + std::string(32, 'c') + "|7";
+    EXPECT_EQ(summary_of(detail::conclude(nodes)),
+              "reserved for a waiter on 1 of 1 nodes, expires in 10.0 s");
+    nodes[0].owner = "redlock:awake";
+    EXPECT_THAT(summary_of(detail::conclude(nodes)), testing::HasSubstr("no owner of this library"));
+}
+
 TEST(LockStatus, ShowsTheHolderDescription) {
     auto nodes = support::nodes_of("aaa");
     nodes[2].holder = "host=web1\n";
