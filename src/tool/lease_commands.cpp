@@ -237,7 +237,9 @@ int release(const LeaseCommandArguments& request) {
     const auto before = lease_of(request.owner);
     auto lease = before;
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
-    algorithm::describe_holder(nodes, resources, before, "released", {});  // removes it, whatever it said
+    // Removes the description, whatever it said. After any other failure the lock may still be held.
+    if (result || result.error() == Errc::lost)
+        algorithm::describe_holder(nodes, resources, before, "released", {});
     if (request.json) print_json(std::cout, request.resource, lease, result);
     return conclude(request.resource, request.acquire, result);
 }

@@ -51,6 +51,32 @@ TEST_F(LeaseCommands, DescribeTheCallingScriptAsTheHolder) {
     EXPECT_TRUE(says("(nil)")) << note();
 }
 
+// The lock is still held. When a connection has gone, the server has executed all that came by it.
+TEST_F(LeaseCommands, KeepTheHolderDescriptionIfTheReleaseFails) {
+    const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
+    const auto has_clients = [&] {
+        return world[0].command({"CLIENT", "LIST"}).find("user=default") != std::string::npos;
+    };
+    const auto lease = world.run({"acquire", "--ttl", "1h", "--node-timeout", "2s", "job"}).out;
+    ASSERT_TRUE(wait_until([&] { return note() != "(nil)"; }));
+    const auto before = note();
+    for (auto& node : world) node.command({"ACL", "SETUSER", "default", "-del"});
+    const auto outcome = world.run({"release", "--owner", lease, "--node-timeout", "2s", "job"});
+    EXPECT_EQ(outcome.status, 77) << outcome.err;
+    EXPECT_TRUE(wait_until([&] { return !has_clients(); }));
+    EXPECT_EQ(note(), before);
+}
+
+// Somebody else has deleted the key: the owner has no lock any more, and needs no description.
+TEST_F(LeaseCommands, DeleteTheHolderDescriptionOfALostLock) {
+    const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
+    const auto lease = world.run({"acquire", "--ttl", "1h", "--node-timeout", "2s", "job"}).out;
+    ASSERT_TRUE(wait_until([&] { return note() != "(nil)"; }));
+    world.steal();
+    EXPECT_EQ(world.run({"release", "--owner", lease, "--node-timeout", "2s", "job"}).status, 75);
+    EXPECT_TRUE(wait_until([&] { return note() == "(nil)"; })) << note();
+}
+
 TEST_F(LeaseCommands, DescribeTheProcessOfWhilePidAsTheHolder) {
     const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
     ForkedChild script{[](auto) { ::pause(); }};
