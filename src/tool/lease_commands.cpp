@@ -190,7 +190,7 @@ int acquire(const LeaseCommandArguments& request) {
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
-    const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    const Signals signals{ending_signals};
     auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
     if (interrupted) {
         if (result) lock.release();

@@ -129,7 +129,7 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
-    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2});
+    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU});
     (void)policy.look_at_lock();
     Terminal terminal;
     policy.has_terminal = terminal.free_to_give();
@@ -214,7 +214,7 @@ int run(const RunArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto loss = std::make_shared<Loss>();
-    Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    Signals signals{ending_signals};
     // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.
     static auto* const watchdog = new Watchdog;
     auto options = options_of(request, *watchdog, loss);

@@ -14,6 +14,12 @@
 
 namespace redlock::tool {
 
+/// The signals that end this process unless it waits for them, and that people, shells, timers and limits
+/// send. While redlock has a lock or waits for one, it handles all of them. Otherwise it would die and leave
+/// its keys.
+inline constexpr std::initializer_list<int> ending_signals{SIGTERM, SIGINT,  SIGHUP,    SIGQUIT, SIGUSR1,
+                                                           SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
+
 /// There may be one object in a process. The signals stay blocked after its destruction, because the program
 /// is about to end then.
 class Signals {

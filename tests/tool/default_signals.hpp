@@ -9,7 +9,7 @@ namespace redlock::test {
 
 inline const bool signals_are_default = [] {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD, SIGTSTP, SIGTTIN,
-                             SIGTTOU, SIGUSR1, SIGUSR2})
+                             SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU})
         (void)::signal(signal, SIG_DFL);
     return true;
 }();

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,10 @@ protected:
 };
 
 std::string name_of_signal(const testing::TestParamInfo<int>& it) {
-    return it.param == SIGTERM ? "Term" : it.param == SIGINT ? "Int" : it.param == SIGHUP ? "Hup" : "Quit";
+    static const std::map<int, std::string> names{
+        {SIGTERM, "Term"}, {SIGINT, "Int"},   {SIGHUP, "Hup"},       {SIGQUIT, "Quit"}, {SIGUSR1, "Usr1"},
+        {SIGUSR2, "Usr2"}, {SIGALRM, "Alrm"}, {SIGVTALRM, "Vtalrm"}, {SIGPROF, "Prof"}, {SIGXCPU, "Xcpu"}};
+    return names.at(it.param);
 }
 
 const std::string until_told = "touch $DIR/begun; while :; do sleep 0.01; done";
@@ -64,7 +68,9 @@ private:
     rlimit before_{};
 };
 
-TEST_P(Signals, EndAWaitForTheLock) {
+class SignalsInAWait : public Signals {};
+
+TEST_P(SignalsInAWait, EndIt) {
     world.occupy();
     std::optional<WritingCores> writing{std::in_place};
     auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
@@ -81,7 +87,22 @@ TEST_P(Signals, EndAWaitForTheLock) {
     EXPECT_FALSE(world.has("begun"));
 }
 
-INSTANTIATE_TEST_SUITE_P(EachSignal, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT),
+// A waiter that was killed would stand in the queue until its ticket expires.
+TEST_P(SignalsInAWait, EndItWithoutATicketInTheQueue) {
+    const auto waiters = [&] { return world[0].command({"ZCARD", "{job}:queue"}); };
+    world.occupy();
+    auto tool = world.start(world.job("true", {"--fair"}));
+    ASSERT_TRUE(wait_until([&] { return waiters() == "1"; }));
+    tool.signal(GetParam());
+    EXPECT_EQ(tool.wait().status, 128 + GetParam());
+    EXPECT_EQ(waiters(), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(EachSignal, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM),
+                         name_of_signal);
+INSTANTIATE_TEST_SUITE_P(EachSignal, SignalsInAWait,
+                         testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+                                         SIGVTALRM, SIGPROF, SIGXCPU),
                          name_of_signal);
 
 bool is_stopped(pid_t process) {
