@@ -25,8 +25,7 @@ void LoopWaiter::leave_home(bool keeps) noexcept {
 void LoopWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (refused == Errc::lost && listens_) listeners_.lose_subscription(home_, ticket_);
     leave_home(false);
-    if (refused && refused != Errc::lost)
-        refusals_.add(home_, {refused, std::string{words}}, clock_.now());
+    if (refused && refused != Errc::lost) refusals_.add(home_, {refused, std::string{words}}, clock_.now());
 }
 
 bool LoopWaiter::await_turn(Task& task, flow::Turn& turn) {
