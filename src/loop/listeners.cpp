@@ -155,7 +155,10 @@ void Listeners::subscribe(std::size_t node) {
     if (!connection.broken() && now() < it.until) return;
     if (!connection.broken()) connection.fail(Errc::timed_out, "while it was to listen");
     it.failure = {connection.cause(), connection.detail()};
-    if (is_transient(it.failure.cause)) nodes_[node]->failed(it.failure, now());
+    if (connection.was_turned_away())
+        nodes_[node]->refused_to_queue(it.failure, now(), full_server_lasts);
+    else if (is_transient(it.failure.cause))
+        nodes_[node]->failed(it.failure, now());
     drop(node);
 }
 

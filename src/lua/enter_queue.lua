@@ -27,16 +27,16 @@ local failure = check_queue(KEYS[2])
 if failure then return failure end
 -- If the Redis user may not use PEXPIRE, the script ends here, and leaves no queue without an expiry.
 redis.call('pexpire', KEYS[2], ARGV[4])
-if ARGV[6] ~= '' then
-  redis.call('zrem', KEYS[2], ARGV[6])
-  if held == ARGV[6] then
-    redis.call('del', KEYS[1])
-    held = false
-  end
+local was_reserved = ARGV[6] ~= '' and held == ARGV[6]
+if ARGV[6] ~= '' then redis.call('zrem', KEYS[2], ARGV[6]) end
+if was_reserved then
+  redis.call('del', KEYS[1])
+  held = false
 end
 -- If the Redis user may not use PUBSUB NUMSUB, the reply is an error, which has no second element.
 if redis.pcall('pubsub', 'numsub', string.match(ARGV[1], '^[^|]*'))[2] == 0 then
   redis.pcall('zrem', KEYS[2], ARGV[1])
+  if was_reserved then wake_next(KEYS[1], KEYS[2], ARGV[2]) end
   return {ok = 'UNSUBSCRIBED'}
 end
 local time = redis.call('time')

@@ -43,7 +43,7 @@ local n = tonumber(ARGV[2])
 local released, woken, failure = 0, 0, nil
 for i = 1, n do
   local held = text_in(KEYS[i])
-  if held == nil then failure = {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no lock'} end
+  if held == nil then failure = failure or {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no lock'} end
   local ours = held == ARGV[1]
   if ours and ARGV[3] ~= '' then
     redis.pcall('pexpire', KEYS[i], ARGV[3])

@@ -160,7 +160,8 @@ void Connection::take_handshake_reply() {
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
         // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
         // the server has not read the password.
-        const bool may_repeat = step_ == Step::auth && !detail::has_too_many_clients(reply);
+        was_turned_away_ = detail::has_too_many_clients(reply);
+        const bool may_repeat = step_ == Step::auth && !was_turned_away_;
         const auto words = may_repeat ? reply.first_word() : std::string_view{reply.text};
         return fail(cause, quoted(words));
     }

@@ -148,6 +148,9 @@ public:
     /// Returns how many commands have been collected.
     std::size_t collected() const noexcept { return collected_; }
     void write_collected();
+    /// Returns true if the server has closed this new connection because it has too many clients. Other
+    /// connections to this server go on working.
+    bool was_turned_away() const noexcept { return was_turned_away_; }
     /// Returns how many collected commands were written since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
@@ -234,6 +237,7 @@ private:
     std::string out_{};  // bytes for the socket; those before written_ are written
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
+    bool was_turned_away_ = false;
     bool collects_ = false;
     std::size_t collected_ = 0;         // commands in the buffers since the last write
     std::size_t written_commands_ = 0;  // since take_written()

@@ -53,7 +53,7 @@ bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits&
     const auto now = network_.clock().now();
     if (!connection.broken() && now >= deadline && deadline < limits.deadline)
         connection.fail(Errc::timed_out, "while it was to listen");
-    if (connection.broken()) refusals_.could_not_listen(node, {connection.cause(), connection.detail()}, now);
+    if (connection.broken()) refusals_.could_not_listen(node, connection, now);
     nodes_[node]->drop_listener(std::move(listener));
     return false;
 }

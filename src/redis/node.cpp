@@ -199,7 +199,7 @@ void Node::close_connections(Clock::time_point now) noexcept {
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
-    if (now < no_listener_before_) return nullptr;  // The node has refused to keep a queue.
+    if (now < no_listener_before_) return nullptr;  // see refused_to_queue()
     if (!health_.trusted()) {
         if (!may_probe || !health_.probe_due(now)) return nullptr;
         health_.begin_probe(now, network_.entropy());
@@ -237,9 +237,9 @@ void Node::drop_listeners() noexcept {
     listeners_.clear();
 }
 
-void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {
+void Node::refused_to_queue(NodeFailure why, Clock::time_point now, Clock::duration lasts) {
     const std::lock_guard guard{mutex_};
-    no_listener_before_ = now + queue_refusal_lasts;
+    no_listener_before_ = now + lasts;
     queue_refusal_ = std::move(why);
 }
 

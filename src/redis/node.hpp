@@ -66,6 +66,8 @@ inline constexpr std::size_t max_draining = 64;
 
 /// How long a waiter does not use a node that has refused to keep a queue.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
+/// The same for a node that has too many clients to accept the connection of the waiter.
+inline constexpr Clock::duration full_server_lasts = std::chrono::seconds{1};
 
 /// A round that uses connections which it shares with other rounds.
 class ConnectionUser : public detail::Requester {
@@ -177,9 +179,10 @@ public:
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
     void drop_listeners() noexcept;
     /// Records that the server keeps no queue for this client, for example because the Redis user may not use
-    /// its key. check_out_listener() returns null for the next minute.
-    void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
-    /// Returns the reason that refused_to_queue() got in the last minute.
+    /// its key. check_out_listener() returns null for this time.
+    void refused_to_queue(detail::NodeFailure why, Clock::time_point now,
+                          Clock::duration lasts = queue_refusal_lasts);
+    /// Returns the reason that refused_to_queue() got, during the time that it got.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
     /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.

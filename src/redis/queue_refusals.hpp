@@ -35,10 +35,14 @@ public:
             nodes_[node]->refused_to_queue(std::move(why), now);
     }
 
-    /// Records that the listener of this node could not subscribe, because of `why`: the node has failed, or
-    /// it refuses to keep a queue.
-    void could_not_listen(std::size_t node, detail::NodeFailure why, Clock::time_point now) {
-        if (is_transient(why.cause))
+    /// Records why the listener with this connection could not subscribe: the node has failed, or it refuses
+    /// to keep a queue. A node with too many clients has not failed, because it answers over the connections
+    /// that it has.
+    void could_not_listen(std::size_t node, const Connection& connection, Clock::time_point now) {
+        detail::NodeFailure why{connection.cause(), connection.detail()};
+        if (connection.was_turned_away())
+            nodes_[node]->refused_to_queue(std::move(why), now, full_server_lasts);
+        else if (is_transient(why.cause))
             nodes_[node]->failed(std::move(why), now);
         else
             add(node, std::move(why), now);

@@ -15,8 +15,8 @@
 namespace redlock::tool {
 
 /// The signals that end this process unless it waits for them, and that people, shells, timers and limits
-/// send. While redlock has a lock or waits for one, it handles all of them. Otherwise it would die and leave
-/// its keys.
+/// send. While `run` or `acquire` has a lock or waits for one, it handles all of them. Otherwise it would die
+/// and leave its keys.
 inline constexpr std::initializer_list<int> ending_signals{SIGTERM, SIGINT,  SIGHUP,    SIGQUIT, SIGUSR1,
                                                            SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
 

@@ -640,7 +640,7 @@ TEST_F(WaitersOfALoop, ANodeWithTooManyClientsIsAskedAgainSoon) {
     Client client{*this};
     ASSERT_TRUE(listen(client));
     EXPECT_EQ(client.waiter.home(), 1U);
-    EXPECT_EQ(group.nodes()[0]->last_failure().cause, Errc::connection_failed);
+    EXPECT_FALSE(group.nodes()[0]->last_failure().cause) << "it answers over the connections that it has";
     network.server(0).last_words = "";
     network.pass(2s);
     ASSERT_TRUE(listen(client));

@@ -191,9 +191,8 @@ TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
 
 // A key of another type is not ours, so that there is nothing to extend or release.
 TEST(ToVote, ReturnsARefusalIfTheKeyToExtendOrReleaseHasAnotherType) {
-    for (const std::string words :
-         {"WRONGTYPE Operation against a key holding the wrong kind of value",
-          "WRONGTYPE orders holds no lock", "WRONGTYPE {x}:readers holds no readers"})
+    for (const std::string words : {"WRONGTYPE Operation against a key holding the wrong kind of value",
+                                    "WRONGTYPE orders holds no lock"})
         for (const auto& question : questions) {
             const auto vote = vote_of(question, "-" + words + "\r\n");
             const std::string_view name = question.name;
@@ -201,6 +200,15 @@ TEST(ToVote, ReturnsARefusalIfTheKeyToExtendOrReleaseHasAnotherType) {
             EXPECT_EQ(vote.vote, needs_our_key ? Vote::refused : Vote::unknown) << words << ", to " << name;
             EXPECT_EQ(vote.cause, Errc::wrong_type) << words << ", to " << name;
         }
+}
+
+// The key of the owner can be in order.
+TEST(ToVote, IsUnknownIfAReaderKeyHasAForeignMember) {
+    for (const auto& question : questions) {
+        const auto vote = vote_of(question, "-WRONGTYPE {x}:readers holds no readers\r\n");
+        EXPECT_EQ(vote.vote, Vote::unknown) << question.name;
+        EXPECT_EQ(vote.cause, Errc::wrong_type) << question.name;
+    }
 }
 
 // ---- Places in the queue

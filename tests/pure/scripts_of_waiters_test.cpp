@@ -437,6 +437,15 @@ TEST_F(Waiters, AreToldIfNobodyIsSubscribedToTheirChannel) {
     EXPECT_EQ(enter("redlock:wake:x|3", 0us, "0"), "UNSUBSCRIBED");
 }
 
+TEST_F(Waiters, PassTheReservationOnIfNobodyIsSubscribedToTheirChannel) {
+    let_scripts_count_listeners();
+    hold("a", "redlock:wake:x|1");
+    queue("redlock:wake:y|1");
+    EXPECT_EQ(enter("redlock:wake:x|2", 0us, "1", "redlock:wake:x|1"), "UNSUBSCRIBED");
+    EXPECT_EQ(value("a"), "redlock:wake:y|1");
+    EXPECT_THAT(heard, ElementsAre("redlock:wake:y|1"));
+}
+
 // They ask as well, but leave no sign.
 TEST_F(Waiters, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
     let_scripts_count_listeners();

@@ -732,6 +732,28 @@ TEST_F(WaitingElsewhere, ComesBackAfterTheHomeHadTooManyClients) {
     expect_at_home_after(20s);
 }
 
+/// The nodes accept no new connection. Those that Alice has go on working.
+struct WaitingAtFullNodes : Waiting {
+    WaitingAtFullNodes() {
+        EXPECT_TRUE(held.acquire());
+        others_hold();
+        for (std::size_t node = 0; node < size; ++node) network.server(node).last_words = too_many_clients;
+    }
+    Lock held{alice, "held", {.ttl = 10s}, network.clock(), entropy};
+};
+
+TEST_F(WaitingAtFullNodes, DoesNotKeepOtherLocksFromBeingExtended) {
+    EXPECT_FALSE(lock(alice).acquire_for(1s));
+    EXPECT_TRUE(held.extend());
+}
+
+TEST_F(WaitingAtFullNodes, GoesOnWithoutAQueue) {
+    after(500ms, [&] {
+        for (std::size_t node = 0; node < size; ++node) ask(node, {"DEL", "r"});
+    });
+    EXPECT_TRUE(lock(alice, {.delay = 20ms}).acquire_for(1s));
+}
+
 TEST_F(WaitingElsewhere, ComesBackAMinuteAfterARefusedSubscription) {
     home_refuses_once("SUBSCRIBE");
     expect_at_home_after(80s);

@@ -106,12 +106,14 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
 /// Returns the vote of an error reply. An error leaves the vote unknown, with one exception. WRONGTYPE, in
 /// reply to an extension or a release, says that the key to extend or release has another type. So the node
 /// has not got the owner's key, and refuses. But an extension can also find that the marker of the quarantine
-/// is no marker (quarantine.lua), which says nothing about the key.
+/// is no marker (quarantine.lua), which says nothing about the key. Neither does a foreign member among the
+/// readers of the resource (prelude.lua).
 inline NodeVote error_to_vote(const Command& command, const Reply& error) noexcept {
     const auto effect = effect_of(command);
     const bool needs_our_key = effect == KeyEffect::extends || effect == KeyEffect::releases;
-    const bool refused =
-        needs_our_key && error.is_error("WRONGTYPE") && !error.text.ends_with(" holds no marker");
+    const bool is_about_the_key = error.is_error("WRONGTYPE") && !error.text.ends_with(" holds no marker") &&
+                                  !error.text.ends_with(" holds no readers");
+    const bool refused = needs_our_key && is_about_the_key;
     return {.vote = refused ? Vote::refused : Vote::unknown,
             .cause = cause_of(error),
             .executed = !executes_nothing(error)};
