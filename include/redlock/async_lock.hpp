@@ -185,9 +185,10 @@ public:
     /// has returned. The operation takes at most one node_timeout.
     void release(Completion done);
 
-    /// Cancels an acquisition. The acquisition then ends within two node_timeouts. The attempt that is under
-    /// way can still succeed, or fail for another reason. Otherwise the result is `cancelled`, and no node
-    /// that can be reached keeps a key of this acquisition.
+    /// Cancels an acquisition. The acquisition then ends within two node_timeouts. With LockOptions::fair, it
+    /// can take an eighth of a node_timeout more to leave the queue. The attempt that is under way can still
+    /// succeed, or fail for another reason. Otherwise the result is `cancelled`, and no node that can be
+    /// reached keeps a key of this acquisition.
     ///
     /// Does nothing if no acquisition is under way. An extension or a release goes on, because it ends soon.
     void cancel() noexcept;

@@ -125,7 +125,9 @@ Result SimLoop::await(Operation operation, const std::stop_token& stop) {
 void SimLoop::end(Call& call, Result result) {
     auto& checker = client_.checker();
     checker.expect(call.begun && !call.result, Rule::one_completion, client_.name());
-    const auto longest = 2 * client_.nodes().node_timeout();
+    // The attempt, its undoing, and the command that leaves the queue, whose reply is not awaited.
+    const std::chrono::nanoseconds node_timeout = client_.nodes().node_timeout();
+    const auto longest = 2 * node_timeout + node_timeout / 8;
     if (process_.alive() && call.disturbed && !call.disturbed->within(longest))
         checker.violated(Rule::ends_in_time, client_.name() + " in an operation that was cancelled");
     call.result = std::move(result);
