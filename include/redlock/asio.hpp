@@ -205,8 +205,8 @@ public:
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
     /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted
-    /// call is made even if the lock is released, destroyed or acquired again meanwhile. An async_release()
-    /// in on_lost releases what the lock holds then, which may be a new acquisition.
+    /// call is made even if the lock is released, destroyed or acquired again meanwhile. If the lock was
+    /// acquired again, an async_release() in on_lost releases the new acquisition.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

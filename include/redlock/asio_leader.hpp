@@ -110,8 +110,8 @@ public:
     using Handle::executor_type;
     using Handle::get_executor;
 
-    /// Prepares a candidate, see the constructor of redlock::Leader. For the context, it does what the
-    /// constructor of Lock does, and can throw and block as that one.
+    /// Prepares a candidate, see the constructor of redlock::Leader. The constructor of Lock documents two
+    /// things that this constructor does for the context, too.
     Leader(const executor_type& executor, Nodes& nodes, std::string resource, LeaderOptions options = {})
         : Handle(executor, nodes, std::move(resource),
                  detail::posting_callbacks(executor, std::move(options))) {}

@@ -12,7 +12,7 @@
 //         }
 //     }
 //
-// semaphore.hpp documents what a semaphore promises, and async_semaphore.hpp how long its operations take.
+// semaphore.hpp documents the promises of a semaphore, and async_semaphore.hpp the times of its operations.
 // asio.hpp documents the rules of the operations, and which Asio is used.
 #pragma once
 

@@ -404,7 +404,7 @@ void leading_loops(Plan& plan) {
     plan.world.conditions = {.mean = 1ms, .slow_share = 0.1, .slow = 80ms, .parts = 0.05};
 }
 
-/// One leader for each event loop, and keys that live so long that one that is left is found.
+/// One leader for each event loop. The keys live for so long that a key which was not released is found.
 void calm_leading_loops(Plan& plan) {
     leading(plan);
     plan.calm = true;

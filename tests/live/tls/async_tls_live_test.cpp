@@ -108,7 +108,7 @@ TEST_F(TlsInALoop, ACertificateThatIsNotAcceptedOnAMinorityDoesNotMatter) {
     }
 }
 
-// The kernel of a frozen server accepts the connection, but nobody answers the handshake.
+// The kernel of a frozen server accepts the connection, but the server does not answer the handshake.
 TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTimeoutTogether) {
     constexpr std::size_t many = 20;
     constexpr milliseconds node_timeout = 1s;
