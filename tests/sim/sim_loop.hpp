@@ -117,9 +117,11 @@ public:
     template <class... Arguments>
     explicit InLoop(SimLoop& loop, const Arguments&... arguments)
         : loop_(loop),
-          make_([&loop, arguments...] { return std::make_unique<Async>(loop.nodes(), arguments...); }),
-          it_(make_()) {
-        loop_.add(destroy_);
+          make_([&loop, arguments...] { return std::make_unique<Async>(loop.nodes(), arguments...); }) {
+        loop_.call([this] {
+            it_ = make_();
+            loop_.add(destroy_);
+        });
     }
     ~InLoop() {
         const Process::IgnoreCrash ignore_crash{loop_.process()};  // it may wait to send its release
@@ -189,7 +191,7 @@ private:
 
     SimLoop& loop_;
     std::function<std::unique_ptr<Async>()> make_;
-    std::unique_ptr<Async> it_;
+    std::unique_ptr<Async> it_{};
     mutable std::mutex in_query_{};
     const SimLoop::Destroy destroy_ = [this] { replace(); };
 };
