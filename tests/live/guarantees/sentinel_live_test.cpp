@@ -183,7 +183,7 @@ TEST(Sentinels, HaveOneVoteEachEvenIfListedTwice) {
         EXPECT_THAT(result.nodes()[0].detail, HasSubstr("of 2 Sentinels 1 named a master")) << sentinels;
     };
     refused(one.name() + "," + one.name() + "," + down.name());
-    refused(one.name() + ",localhost:" + std::to_string(one.port()) + "," + down.name());
+    refused(one.name() + "," + support::loopback_name + ":" + std::to_string(one.port()) + "," + down.name());
     refused(one.name() + name(elsewhere.port()) + "," + down.name());
     EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one entry of one Sentinel";
 }

@@ -3,8 +3,9 @@
 
 #include "live/faults/fault_world.hpp"
 
+#include "support/loopback_name.hpp"
+
 #include <dlfcn.h>
-#include <netdb.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -203,16 +204,9 @@ TEST(TheLibrary, StartsNoThreadForNumericAddressesAndUnixSockets) {
     EXPECT_EQ(started_threads.load(), before);
 }
 
-bool localhost_is_known() {
-    addrinfo* found = nullptr;
-    if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0) return false;
-    ::freeaddrinfo(found);
-    return true;
-}
-
 // D5
 TEST(TheLibrary, EndsTheThreadsThatResolveNames) {
-    if (!localhost_is_known()) GTEST_SKIP() << "this machine knows no name to look up";
+    if (!support::localhost_is_known()) GTEST_SKIP() << "this machine knows no name to look up";
     Cluster servers{3};
     const auto by_name = [&](std::size_t node) {
         return "localhost:" + std::to_string(servers[node].port());
