@@ -103,9 +103,9 @@ public:
     /// null after a call of on_error.
     using Done = CompletionWith<std::exception_ptr>;
 
-    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive `nodes`
-    /// (see AsyncNodes). The loop extends the lock. LeaderOptions::watchdog must be null or loop_watchdog(),
-    /// which have the same effect. Throws std::invalid_argument if an option cannot work.
+    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive the
+    /// AsyncNodes (see there). The loop extends the lock. LeaderOptions::watchdog must be null or
+    /// loop_watchdog(), which have the same effect. Throws std::invalid_argument if an option cannot work.
     AsyncLeader(AsyncNodes& nodes, std::string resource, LeaderOptions options = {});
 
     /// Calls cancel(), and does not block. If run() is under way, it goes on without this object, and ends
@@ -131,7 +131,8 @@ public:
     /// Asks run() to end, and does not wait for the end. Does nothing if no run() is under way.
     ///
     /// - During a pause, run() ends at once.
-    /// - During a campaign, run() ends within two node_timeouts.
+    /// - During a campaign, run() ends within two node_timeouts. With LeaderOptions::fair, it can take an
+    ///   eighth of a node_timeout more to leave the queue.
     /// - During a term, this function requests a stop on AsyncTerm::lost(). When the program has ended the
     ///   term, the AsyncLeader releases its lock within one node_timeout. Then run() ends.
     void cancel() noexcept;

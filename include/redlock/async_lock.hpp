@@ -95,7 +95,8 @@ using Completion = CompletionWith<Result>;
 /// exceptions are swallowed. It is not called any more once the lock is released or destroyed.
 ///
 /// A program that blocks its loop also blocks the extensions and the reports. If the ttl passes meanwhile,
-/// the lock is lost, and this is reported only when the loop runs again. valid() is false in time.
+/// the lock is lost, and this is reported only when the loop runs again. But valid() is false as soon as the
+/// validity is over.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
@@ -124,7 +125,7 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// can end one ttl later, when the keys have expired.
 class REDLOCK_EXPORT AsyncLock {
 public:
-    /// Prepares a lock, as the constructor of Lock does. The lock may outlive `nodes` (see AsyncNodes).
+    /// Prepares a lock, as the constructor of Lock does. The lock may outlive the AsyncNodes (see there).
     /// LockOptions::watchdog must be null or loop_watchdog(). Throws std::invalid_argument if the resources
     /// or an option cannot work.
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});

@@ -31,11 +31,11 @@ namespace redlock {
 
 /// A semaphore in an event loop. The rules of AsyncLock apply to its threads, operations, completions and
 /// memory. LockOptions::on_lost may release or destroy an AsyncSemaphore, because the loop calls on_lost.
-/// (The on_lost of a Semaphore must not do so, because it runs in another thread.)
+/// (The on_lost of a Semaphore runs in another thread, and a Semaphore belongs to one thread at a time.)
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. The semaphore may outlive
-    /// `nodes` (see AsyncNodes). LockOptions::watchdog must be null or loop_watchdog(). Throws
+    /// the AsyncNodes (see there). LockOptions::watchdog must be null or loop_watchdog(). Throws
     /// std::invalid_argument if an argument or an option cannot work.
     AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {});
 

@@ -67,7 +67,7 @@ public:
     ///
     /// If the loop cannot watch the descriptor, whatever the reason is, the function must throw
     /// std::bad_alloc. It must throw nothing else. After the exception, an earlier watch of the descriptor
-    /// may still be active or not. The library tries again later, or calls forget(). Additional calls of
+    /// may or may not be active. The library tries again later, or calls forget(). Additional calls of
     /// ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
