@@ -197,8 +197,8 @@ public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
     /// context:
     ///
-    /// - For the first lock with the same context and the same Nodes object, it opens a descriptor for a
-    ///   timer. It throws std::system_error if this fails.
+    /// - For the first lock with a given context and a given Nodes object, it opens a descriptor for a timer.
+    ///   It throws std::system_error if this fails.
     /// - If the program has destroyed Nodes objects, each constructor of a lock closes the connections that
     ///   the context still has for them. For each of these objects with releases that are not sent yet, this
     ///   blocks for at most one node_timeout.

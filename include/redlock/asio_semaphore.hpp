@@ -1,5 +1,5 @@
-// Semaphores for programs with Asio. At most `limit` clients hold a semaphore at the same time, each of
-// them one of its slots. In the example, the limit is 3:
+// Semaphores for programs with Asio. At most `limit` clients hold a semaphore at the same time. Each of
+// them holds one of its slots. In the example, the limit is 3:
 //
 //     boost::asio::awaitable<void> export_orders(redlock::RedisNodes& nodes) {
 //         auto executor = co_await boost::asio::this_coro::executor;

@@ -54,7 +54,7 @@ void expect_flat(const Footprint& before, std::size_t connections) {
     EXPECT_THAT(now.heap, Le(before.heap + bytes + connections * bytes_a_connection))
         << "after " << before.heap;
     EXPECT_THAT(now.descriptors, Le(before.descriptors + connections));
-    EXPECT_THAT(now.tasks, Le(before.tasks));  // one of the first attempts may still have been ending
+    EXPECT_THAT(now.tasks, Le(before.tasks));  // a thread of the first attempts may have ended since
 }
 
 /// Makes failing attempts on a resource that another lock holds. Each is cleaned up.
