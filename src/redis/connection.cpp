@@ -188,12 +188,13 @@ std::string Connection::quoted(std::string_view text) const {
 ///
 /// Of several commands with one script, only the first brings the script whole. If that fails, the votes on
 /// the others are lost, and the next round sends the whole script.
-void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited) {
+void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited,
+                      detail::CommandForEachNode* for_each_node) {
     const bool may_retry = awaited && (collects_ || pending_.none());
     for (const auto& command : commands) {
-        const bool by_sha1 = may_retry && knows_script_of(command);
-        const auto* const script =
-            write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole, &requester);
+        const auto* const script = detail::script_of(command, recipient());
+        const bool by_sha1 = may_retry && script && known_[detail::number_of(script)];
+        write(command, script, by_sha1, requester, for_each_node);
         if (script && commands.size() > 1) known_[detail::number_of(script)] = true;
     }
     flush();
@@ -231,28 +232,25 @@ void Connection::subscribe(std::string_view channel) {
     subscribed_ = true;
 }
 
-bool Connection::knows_script_of(const Command& command) const noexcept {
-    const auto* const script = detail::script_of(command, recipient());
-    return script && known_[detail::number_of(script)];
-}
-
-/// Returns the script of the command, or null if it has none.
-const detail::Script* Connection::write(const Command& command, detail::ScriptForm form,
-                                        const detail::Requester* requester) {
+/// Appends a command, which is sent as `script` unless this is null.
+void Connection::write(const Command& command, const detail::Script* script, bool by_sha1,
+                       const detail::Requester& requester, detail::CommandForEachNode* for_each_node) {
     used_ = true;
-    const auto* const script = detail::script_of(command, recipient());
     run_or_break([&] {
-        auto& sent = pending_.sent(command, requester);
+        auto& sent = pending_.sent(command, &requester);
         if (command.hold_remaining > command.hold_remaining.zero())
             sent.hold_until = network_.clock().now() + command.hold_remaining;
         sent.script = script;
-        sent.by_sha1 = script && form == detail::ScriptForm::by_sha1;
+        sent.by_sha1 = by_sha1;
         sent.uses_queue = detail::uses_queue(command, recipient()) &&
                           detail::effect_of(command) != detail::KeyEffect::enqueues;
         if (established()) ++collected_;
-        detail::append(outgoing_command(), command, recipient(), form);
+        const auto form = by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole;
+        if (for_each_node)
+            for_each_node->append(outgoing_command(), command, recipient(), form);
+        else
+            detail::append(outgoing_command(), command, recipient(), form);
     });
-    return script;
 }
 
 /// Breaks the connection if memory runs out, because a command or a reply may be incomplete then.

@@ -110,7 +110,10 @@ public:
     /// the requester may send the command again. It is then sent with the whole script, or without the queue.
     ///
     /// No byte of the commands reaches the server before the connection is established.
-    void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true);
+    ///
+    /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
+    void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
+              detail::CommandForEachNode* for_each_node = nullptr);
     /// Returns true if commands are queued, or the socket has not accepted all bytes that were passed to it.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
@@ -200,13 +203,12 @@ private:
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
-    const detail::Script* write(const Command& command, detail::ScriptForm form,
-                                const detail::Requester* requester);
+    void write(const Command& command, const detail::Script* script, bool by_sha1,
+               const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
     void repeat(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
-    bool knows_script_of(const Command& command) const noexcept;
     /// Returns the buffer for bytes that follow those that were written last.
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     /// Returns the buffer for a command, which must not be written before the handshake.

@@ -242,7 +242,7 @@ void RoundDriver::write(std::size_t node) {
     awaits_reply_.set(node);
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
-        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers());
+        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_);
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());

@@ -18,6 +18,7 @@
 // continue to the list `woken`. The caller must call advance() for each round in the list.
 #pragma once
 
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/duplicate_server_check.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
@@ -98,9 +99,10 @@ private:
     Clock& clock_;
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
-    WokenRounds* const woken_;    // null unless the nodes share connections
-    bool out_of_memory_ = false;  // since it was woken
-    Clock::time_point now_;       // updated after each step that takes time
+    WokenRounds* const woken_;              // null unless the nodes share connections
+    bool out_of_memory_ = false;            // since it was woken
+    Clock::time_point now_;                 // updated after each step that takes time
+    detail::CommandForEachNode command_{};  // of a round with one request
     std::array<CheckedOut, max_nodes> connections_{};
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending

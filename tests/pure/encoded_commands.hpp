@@ -41,14 +41,24 @@ struct Row {
     Words words{};  ///< of a script: those behind EVAL and its text
 };
 
-/// The bytes that `row` is sent as.
+/// The bytes that `row` is sent as. Nodes that get other bytes come before: those of the other form, and
+/// those whose user may not use queues.
 inline std::string bytes_of(const Row& row, ScriptForm form) {
     auto command = row.command;
     command.resources = row.resources;
     command.queue = row.queue ? &*row.queue : nullptr;
+    const auto other_form = form == ScriptForm::whole ? ScriptForm::by_sha1 : ScriptForm::whole;
     std::string bytes;
-    detail::append(bytes, command, row.to, form);
-    return bytes;
+    detail::CommandForEachNode for_each_node;
+    for (const auto& to : {Recipient{row.to.quarantine, false}, row.to})
+        for (const auto by : {form, form, other_form, other_form, form, form}) {
+            std::string expected;
+            detail::append(expected, command, to, by);
+            bytes = "before";
+            for_each_node.append(bytes, command, to, by);
+            EXPECT_EQ(bytes, "before" + expected);
+        }
+    return bytes.substr("before"s.size());
 }
 
 /// The words first, because they can be read when they differ.

@@ -10,6 +10,7 @@
 #include <redlock/detail/verbs.hpp>
 #include <redlock/nodes.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -100,5 +101,31 @@ inline void append(std::string& out, const Command& command, const Recipient& re
     const Digits ttl{command.ttl.count()};
     append(out, {"SET", command.resources.front(), command.owner, "NX", "PX", ttl.view()});
 }
+
+/// Appends one command for each node of a round. The command must be the same for all nodes, apart from its
+/// QueueTerms. Most nodes then get the same bytes, so the object keeps a copy of them.
+class CommandForEachNode {
+public:
+    void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
+        const auto& form = form_of(command, recipient);
+        const bool may_keep = !uses_queue(command, recipient);
+        if (may_keep && &form == form_ && by == by_) {
+            out.append(bytes_.data(), size_);
+            return;
+        }
+        const auto before = out.size();
+        detail::append(out, command, recipient, by);
+        if (!may_keep || out.size() - before > bytes_.size()) return;
+        size_ = out.copy(bytes_.data(), bytes_.size(), before);
+        form_ = &form;
+        by_ = by;
+    }
+
+private:
+    std::array<char, 512> bytes_{};  // longer commands are made anew for each node
+    std::size_t size_ = 0;
+    const Form* form_ = nullptr;  // null if nothing is kept
+    ScriptForm by_{};
+};
 
 }  // namespace redlock::detail

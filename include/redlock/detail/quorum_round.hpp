@@ -247,6 +247,7 @@ private:
     Clock::time_point half_time_ = Clock::never();  // the end of first_half
     Clock::time_point end_ = Clock::never();        // the end of second_half
     Clock::time_point last_wait_began_ = Clock::time_point::min();
+    bool overdue_ = false;  // the deadline of an awaited node had passed when the last wait began
     std::array<Participant, max_nodes> nodes_{};
 
     Count one_{};                // for a single request, so that no memory is allocated
@@ -608,6 +609,7 @@ private:
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
     /// that has come in time, but was not read because this process was suspended.
     std::optional<std::size_t> find_overdue() {
+        if (!overdue_) return std::nullopt;
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
         return std::nullopt;
@@ -660,6 +662,7 @@ public:
                 const auto until = next_deadline();
                 if (until) {
                     last_wait_began_ = now;
+                    overdue_ = *until <= now;
                     return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
                 }
             }
