@@ -91,6 +91,7 @@ public:
 
     /// Sets the handler that ready() and wake() call; null for none. Only AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
+    bool has_handler() const noexcept { return handler_ != nullptr; }
 
 protected:
     // The derived class calls ready() and wake() in the loop. It must not call them while a function of the

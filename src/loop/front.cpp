@@ -18,6 +18,8 @@ Front::Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
     const auto* const required = nodes.required_clock();
     detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
                     "be the same, because deadlines are instants of this clock");
+    detail::require(!loop.has_handler(), "event_loop", "in use",
+                    "serve one AsyncNodes at a time, because ready() and wake() are for one of them");
     rounds_ = nodes.rounds_in(loop, scheduler_);
     if (!rounds_) rounds_ = std::make_shared<BlockingRounds>(nodes);
     loop.set_handler(this);

@@ -366,6 +366,9 @@ TEST_F(InALoop, RefusesWrongOptions) {
     RedisNodes with_sockets{"127.0.0.1:1"};
     EXPECT_THAT(refusal([&] { AsyncNodes(with_sockets, loop, world.clock, world.entropy); }),
                 testing::HasSubstr("not the clock of the nodes"));
+    EXPECT_EQ(refusal([&] { AsyncNodes(world, loop, world.clock, world.entropy); }),
+              "redlock: event_loop is in use; it must serve one AsyncNodes at a time, because ready() and "
+              "wake() are for one of them");
     auto it = lock();
     EXPECT_THAT(refusal([&] { it.extend(0ms, report()); }), testing::HasSubstr("extend: ttl"));
 }
