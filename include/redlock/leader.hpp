@@ -96,6 +96,10 @@ struct LeaderOptions {
 /// may use them, even when the term is over.
 class REDLOCK_EXPORT Term {
 public:
+    // Without a move constructor, a move copies. So the functions can always be called.
+    Term(const Term&) = default;
+    Term& operator=(const Term&) = default;
+
     /// Returns a number that is larger than the number of every earlier term.
     std::uint64_t fencing_token() const noexcept { return fencing_token_; }
 

@@ -77,6 +77,18 @@ TEST_F(LeadershipInALoop, DoesTheWorkAsTheOnlyHolderAndResigns) {
     EXPECT_THAT(ends, IsEmpty());
 }
 
+TEST_F(LeadershipInALoop, ATermThatWasMovedAnswersAsBefore) {
+    run_leader();
+    pass(1ms);
+    ASSERT_THAT(terms, SizeIs(1));
+    const auto moved = std::move(term());
+    for (const Term* it : {static_cast<const Term*>(&moved), static_cast<const Term*>(&term())}) {
+        EXPECT_GT(it->remaining(), ttl - 1s);
+        EXPECT_EQ(it->fencing_token(), world.counted_on(0));
+        EXPECT_TRUE(it->lost().stop_possible());
+    }
+}
+
 TEST_F(LeadershipInALoop, LastsAsLongAsTheWork) {
     run_leader();
     pass(2h);
