@@ -7,12 +7,15 @@
 //     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s}};
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },
 //                [](std::exception_ptr) {});      // is called when run() has ended
+//     const auto on_timer = [&] {                 // the program calls it again and again
+//         if (billing && billing->lost().stop_requested()) billing.reset();  // ends the term
+//         if (billing) bill_the_next(billing->fencing_token());
+//     };
 //
-// In the example, other functions of the program, such as the handler of a timer, do the work while `billing`
-// has a value. The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped,
-// the program ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then
-// releases its lock, pauses, and campaigns again, until AsyncLeader::cancel() is called. A std::stop_callback
-// on lost() is called in the loop. It may end the term, and may destroy the AsyncLeader.
+// The work must stop when a stop is requested on AsyncTerm::lost(). When the work has stopped, the program
+// ends the term: it calls AsyncTerm::end(), or destroys the AsyncTerm. The AsyncLeader then releases its
+// lock, pauses, and campaigns again, until AsyncLeader::cancel() is called. A std::stop_callback on lost() is
+// called in the loop. It may end the term, and may destroy the AsyncLeader.
 //
 // leader.hpp documents the promises of a term, the options, and the campaigns, terms and pauses. This file
 // documents the differences in a loop.
@@ -57,9 +60,10 @@ public:
 
     /// Calls end().
     ~AsyncTerm() { end(); }
-    /// Takes over the term of the other object, whose end() then does nothing.
+    /// Takes over the end of the term: `other.end()` does nothing afterwards. The functions of Term can still
+    /// be called on `other`.
     AsyncTerm(AsyncTerm&& other) noexcept = default;
-    /// Calls end(), and then takes over the term of the other object.
+    /// Calls end(), and then does what the move constructor does.
     AsyncTerm& operator=(AsyncTerm&& other) noexcept {
         if (this == &other) return *this;
         end();
@@ -90,17 +94,19 @@ private:
 ///   on_error gets the exception of failed work, or of on_failure. All these functions may call any function
 ///   of this object, and may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. AsyncTerm::end() alone does not release
-///   the lock then. The lock is released as soon as the program has done two things, in any order: it has
-///   ended the term, and has destroyed the AsyncLeader.
+///   on AsyncTerm::lost(), because the lock is not extended any more. Only the destructor of the lock
+///   releases it then, and the AsyncLeader and the AsyncTerm share the lock. Therefore it is released as soon
+///   as the program has done two things, in any order: it has ended the term, and has destroyed the
+///   AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the work has failed, and the term ends,
     /// even if the program has moved the AsyncTerm to another place. Its end() then does nothing.
     using Work = std::function<void(AsyncTerm)>;
     /// The completion of run(). It gets the exception that has ended run(), or null if cancel() has ended it.
-    /// If the work fails after cancel(), `done` gets the exception of the work if there is no on_error, and
-    /// null after a call of on_error.
+    /// If another run() was under way, it gets a std::system_error with std::errc::operation_in_progress. If
+    /// the work fails after cancel(), `done` gets the exception of the work if there is no on_error, and null
+    /// after a call of on_error.
     using Done = CompletionWith<std::exception_ptr>;
 
     /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive the

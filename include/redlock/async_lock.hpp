@@ -121,8 +121,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 ///
 /// Memory: if memory runs out during an operation, the operation ends with std::errc::not_enough_memory. In
 /// an acquisition, some nodes may have set the key already. The loop sends them a release before the
-/// operation ends. If there is no memory for this release either, the loop tries again. So such an operation
-/// can end one ttl later, when the keys have expired.
+/// operation ends. If there is no memory for this release either, the loop tries again, until the keys have
+/// expired at the latest. So such an operation can take one ttl longer than the times below.
 class REDLOCK_EXPORT AsyncLock {
 public:
     /// Prepares a lock, as the constructor of Lock does. The lock may outlive the AsyncNodes (see there).

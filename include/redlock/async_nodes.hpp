@@ -40,8 +40,10 @@ class Front;  // the state of an AsyncNodes, which its locks share
 ///     extend()      | the validity is over; the result is then `lost`
 ///     release()     | (no limit)
 ///
-/// The extensions of loop_watchdog() (async_lock.hpp) do not wait. The loop sends the extensions of all locks
-/// together, in one round that does not count among the 256.
+/// A round in which an acquisition deletes its keys or leaves its queue counts as a round of release().
+///
+/// The extensions of loop_watchdog() (async_lock.hpp) do not count among the 256, and do not wait for them.
+/// An AsyncNodes makes one round of these extensions at a time. The round extends the locks that are due.
 ///
 /// After fork() the child may only destroy the object and its locks. In the child, this touches neither the
 /// loop nor the servers.
@@ -50,7 +52,7 @@ public:
     /// Does no I/O, because connections are made when they are first needed. If `nodes` is not a RedisNodes,
     /// each round blocks the loop, which is good enough for tests only. `clock` must be the clock that
     /// `nodes` requires (Nodes::required_clock()): boot_clock() for a RedisNodes. Throws
-    /// std::invalid_argument for another clock.
+    /// std::invalid_argument for another clock, and if `event_loop` serves another AsyncNodes already.
     ///
     /// The locks may outlive this object, see shut_down(). This is how long the arguments must exist:
     ///
@@ -62,7 +64,8 @@ public:
     ///     clock and entropy     | all locks and this object are destroyed
     ///
     /// So a RedisNodes may be destroyed as soon as all locks are. Operations of these locks that are still
-    /// under way go on without it.
+    /// under way go on without it. Any thread may destroy the RedisNodes, but not while another thread shuts
+    /// down or destroys an AsyncNodes of it, or destroys an AsyncTerm (async_leader.hpp).
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
@@ -89,15 +92,10 @@ public:
     ///   that were under way. A lock whose extension was under way stays held. Afterwards, the destructor of
     ///   a lock writes the release of this lock in the same way.
     ///
-    /// If the sockets do not accept all releases at once, the rest is sent by these later events:
-    ///
-    ///     event                                                | blocks for at most
-    ///     -----------------------------------------------------+------------------------------
-    ///     the last lock of this object is destroyed            | (does not block, tries once)
-    ///     another AsyncNodes of the RedisNodes is shut down    | (does not block, tries once)
-    ///     the destructor of the RedisNodes                     | one NodesOptions::node_timeout
-    ///     the destructor of this object, if the RedisNodes was | one NodesOptions::node_timeout
-    ///     destroyed before                                     |
+    /// If the sockets do not accept all releases at once, the destructor of the RedisNodes sends the rest. It
+    /// blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the
+    /// destructor of this object sends the rest, and blocks as long. The library may send the rest earlier,
+    /// and does not block for this.
     void shut_down() noexcept;
 
     // The next two functions are for programs that keep a list with an AsyncNodes for each Nodes object.

@@ -49,7 +49,7 @@ struct NodesOptions {
     /// - If two nodes turn out to be the same server, only one of them has a vote.
     std::chrono::milliseconds quarantine{0};
 
-    /// The observer that is notified of every round and connection; null for none. Must outlive the nodes.
+    /// Is notified of every round and connection; null for none. Must outlive the nodes and all their locks.
     Observer* observer = nullptr;
 };
 
