@@ -1,6 +1,6 @@
-// Locks for programs with Asio. No function blocks, with one exception that the constructor of Lock
-// documents. An operation takes a completion token of Asio. If the token is use_awaitable, a coroutine awaits
-// the operation. If the token is a callback, the callback is called when the operation has ended.
+// Locks for programs with Asio. No function waits for a server, with one exception that the constructor of
+// Lock documents. An operation takes a completion token of Asio. If the token is use_awaitable, a coroutine
+// awaits the operation. If the token is a callback, the callback is called when the operation has ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -164,19 +164,26 @@ private:
 ///   coroutine can catch the exception.
 /// - The function that begins the operation throws std::bad_alloc. With use_awaitable, the exception leaves
 ///   the run() of the context, because a suspended coroutine cannot catch it. The coroutine does not go on
-///   then.
+///   then. Asio destroys it, and so its local locks, in a call that Asio posts. If there is no memory to
+///   post this call, Asio calls std::terminate().
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
 ///
-/// - A lock must be destroyed before its Nodes object.
+/// - A lock must be destroyed before its Nodes object. Afterwards, the operations and releases that are still
+///   under way go on without a RedisNodes. But no thread may destroy the RedisNodes while another thread
+///   destroys the context. A Nodes object of another class must outlive the context, too.
 /// - The destructor and the assignment of a lock do what those of AsyncLock do. The release is sent while a
-///   thread runs the context, or by the destructor of the context.
+///   thread runs the context, or by the destructor of the context. If the context was destroyed before, the
+///   destructor or the assignment of the lock writes the release itself, and does not block.
 /// - The destructor of the context has the effect of AsyncNodes::shut_down(), which documents what becomes of
-///   operations, locks and releases.
-/// - A lock with the executor of an io_context itself may outlive the context. The program may then call only
-///   the queries, the destructor and the assignment of the lock. A lock with a strand must not outlive the
-///   context, because the destructor of a strand uses the context.
+///   operations, locks and releases. For each Nodes object, this blocks for at most a millisecond. For each
+///   RedisNodes that was destroyed before, with releases that are not sent yet, this blocks for at most one
+///   node_timeout.
+/// - A lock may outlive the context if the destructor of its executor does not use the context. This is true
+///   of the executor that get_executor() of an io_context or a thread_pool returns, even in an
+///   any_io_executor. It is not true of a strand. After the destruction of the context, the program may call
+///   only the queries, the destructor and the assignment of the lock.
 /// - After fork() the child may only destroy the context and the locks.
 ///
 /// Threads, in place of the rules for a loop:
@@ -188,10 +195,10 @@ private:
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() does not run on the executor of the lock, but in a thread that has locked
-///   the mutex. It may construct locks. It may begin operations of the locks that share the mutex, even of a
+///   the mutex. It may construct locks that share the mutex. It may begin operations of such locks, even of a
 ///   lock that another thread uses at the same time. It may move or destroy one of these locks only if no
-///   other thread uses it. It must not use a lock with another mutex, and must not wait for another thread,
-///   because that thread may wait for the mutex.
+///   other thread uses it. It must neither construct nor use a lock with another mutex, and must not wait for
+///   another thread, because that thread may wait for the mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
@@ -204,9 +211,11 @@ public:
     ///   blocks for at most one node_timeout.
     ///
     /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
-    /// posted to the executor. If on_lost throws, the run() of the context throws its exception. A posted
-    /// call is made even if the lock is released, destroyed or acquired again meanwhile. If the lock was
-    /// acquired again, an async_release() in on_lost releases the new acquisition.
+    /// posted to the executor. If there is no memory to post a call, the library tries again while the
+    /// context runs. It leaves out the call only if there was no memory at the previous loss of the lock
+    /// either. If on_lost throws, the run() of the context throws its exception. A posted call is made even
+    /// if the lock is released, destroyed or acquired again meanwhile. If the lock was acquired again, an
+    /// async_release() in on_lost releases the new acquisition.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

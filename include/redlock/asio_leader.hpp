@@ -103,8 +103,9 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
-/// it ends as after a cancellation. The destructor of the context does what AsyncNodes::shut_down() does to
-/// an AsyncLeader.
+/// it ends as after a cancellation. A RedisNodes may be destroyed as soon as the Leader is, but not while
+/// another thread destroys the context, or ends or destroys an AsyncTerm. The destructor of the context does
+/// what AsyncNodes::shut_down() does to an AsyncLeader.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;
@@ -132,11 +133,15 @@ public:
     ///     the operation ends because                    | the exception, which co_await throws
     ///     ----------------------------------------------+-------------------------------------------
     ///     the work has failed, and there is no on_error | the exception of the work
-    ///     it was cancelled                              | none
+    ///     there is no memory to post a call of on_error | std::bad_alloc
+    ///     there is no memory to post a call of          | std::bad_alloc
+    ///     on_failure, and there is no on_error          |
     ///     another async_run() is under way              | a std::system_error with the code
     ///                                                   | std::errc::operation_in_progress
-    ///     there is no memory to post a call of on_error | std::bad_alloc
-    ///     or on_failure                                 |
+    ///     it was cancelled                              | none
+    ///
+    /// If there is an on_error, and no memory to post a call of on_failure, on_error gets a std::bad_alloc.
+    /// The operation then goes on.
     ///
     /// Cancellation, of any type, has the effect of AsyncLeader::cancel(). An exception of on_error or
     /// on_failure does not end the operation. Instead, the run() of the context throws this exception.
@@ -154,16 +159,15 @@ public:
     /// loss nor the cancellation cancels an operation that the coroutine awaits. The work must look at lost()
     /// itself, or have a std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
     ///
-    /// If a `void work(AsyncTerm)` itself throws, the run() of the context throws this exception, because the
-    /// library has only posted the call. This does not count as failed work, unlike the exception of a work
-    /// function of AsyncLeader: on_error is not called, and the operation goes on. The term ends as soon as
-    /// the AsyncTerm is destroyed. This usually happens at once, because the AsyncTerm is the argument of
-    /// `work`.
+    /// If the call of `work` itself throws, and not its coroutine, the run() of the context throws this
+    /// exception, because the library has only posted the call. This does not count as failed work, unlike
+    /// the exception of a work function of AsyncLeader: on_error is not called, and the operation goes on.
+    /// The term ends at once, unless a `void work(AsyncTerm)` has moved its AsyncTerm to another place.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            // The program ends `for_work`, which then lets TermEnd end `term`.
+            // The work gets `for_work`. The end of `for_work` calls the TermEnd, which ends `term`.
             const Term copy = term;
             AsyncTerm for_work{copy, detail::TermEnd{loop, std::move(term)}};
             net::post(executor, [executor, shared, it = std::move(for_work)]() mutable {
