@@ -42,6 +42,8 @@ public:
     public:
         virtual void on_ready(int fd) = 0;
         virtual void on_wake() = 0;
+        /// Returns false in a child of fork(), where the handler of the parent does nothing.
+        virtual bool in_owning_process() const noexcept = 0;
 
     protected:
         ~Handler() = default;
@@ -91,7 +93,8 @@ public:
 
     /// Sets the handler that ready() and wake() call; null for none. Only AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
-    bool has_handler() const noexcept { return handler_ != nullptr; }
+    /// Returns true if an AsyncNodes of this process uses the object.
+    bool has_handler() const noexcept { return handler_ != nullptr && handler_->in_owning_process(); }
 
 protected:
     // The derived class calls ready() and wake() in the loop. It must not call them while a function of the

@@ -84,7 +84,7 @@ public:
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
 
-    bool in_owning_process() const noexcept { return process_ == this_process(); }
+    bool in_owning_process() const noexcept override { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }
     void shut_down() noexcept;
     /// Compares the address of the first name, which belongs to one Nodes only. `original_names_` keeps the

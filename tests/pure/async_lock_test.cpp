@@ -1,6 +1,8 @@
 // AsyncLock in a loop in virtual time, over nodes in memory.
 #include "in_a_loop.hpp"
 
+#include "live/forked_child.hpp"
+
 #include <redlock/async_lock.hpp>
 #include <redlock/redis_nodes.hpp>
 #include <redlock/watchdog.hpp>
@@ -371,6 +373,17 @@ TEST_F(InALoop, RefusesWrongOptions) {
               "wake() are for one of them");
     auto it = lock();
     EXPECT_THAT(refusal([&] { it.extend(0ms, report()); }), testing::HasSubstr("extend: ttl"));
+}
+
+TEST_F(InALoop, AChildOfForkMayUseItsCopyOfTheLoop) {
+    const test::ForkedChild child{[this](const auto& tell) {
+        AsyncNodes of_child{world, loop, world.clock, world.entropy};
+        AsyncLock it{of_child, the_resource};
+        it.acquire(report());
+        run();
+        tell(results.size() == 1 && results[0] ? "held" : "not held");
+    }};
+    EXPECT_EQ(child.receive(), "held");
 }
 
 // ---- The watchdog

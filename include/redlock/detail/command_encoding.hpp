@@ -103,7 +103,8 @@ inline void append(std::string& out, const Command& command, const Recipient& re
 }
 
 /// Appends one command for each node of a round. The command must be the same for all nodes, apart from its
-/// QueueTerms. Most nodes then get the same bytes, so the object keeps a copy of them.
+/// QueueTerms, and so must the quarantine. Most nodes then get the same bytes, so the object keeps a copy of
+/// them.
 class CommandForEachNode {
 public:
     void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
