@@ -152,5 +152,18 @@ TEST(ReleaseWithoutMemory, WaitsForTheExtensionUnderWay) {
     EXPECT_FALSE(lock.valid());
 }
 
+// The first operations open the connections, and get memory for texts that is used again.
+TEST(ALockOverOpenConnections, AllocatesNoMemory) {
+    LiveWorld world{3, short_timeout};
+    auto lock = world.lock({.ttl = 10s});
+    const auto works = [&] { return lock.acquire() && lock.extend() && lock.release(); };
+    EXPECT_TRUE(wait_until([&] {
+        lock.unlock();
+        if (!works()) return false;
+        const Starved starved{this_thread_id()};
+        return works() && failed_allocations == 0;
+    }));
+}
+
 }  // namespace
 }  // namespace redlock::test
