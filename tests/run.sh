@@ -43,8 +43,8 @@ NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$pres
 # A warning is not an error here, but it must be visible.
 ! grep -n 'warning:' "$log" >&2 || echo "build: warnings, see $log"
 
-# Runs twice as many tests as there are cores, because live tests mostly wait.
-jobs=$((2 * cores))
+# Runs three times as many tests as there are cores, because live tests mostly wait.
+jobs=$((3 * cores))
 echo "test: build/$preset, $jobs at a time"
 # Some kernels randomise memory mappings more than the sanitizers of g++ 12 and clang 14 tolerate.
 quiet_layout=
