@@ -140,17 +140,23 @@ TEST_F(FairInALoop, KeepsTheOrderAmongProcesses) {
         ASSERT_TRUE(queue(i + 1));
     }
     const SchedulingDelayMonitor monitor;
+    const auto before = processor_wait(world);
     EXPECT_THAT(holder.release(), Succeeds());
     ASSERT_TRUE(all_released());
+    for (auto& process : processes) {
+        const auto held = process.held_at(), released = process.released_at();
+        for (const auto& waiter : waiting)
+            EXPECT_FALSE(held < waiter.ended_at && waiter.ended_at < released) << "two holders";
+    }
+    EXPECT_TRUE(clean());
+    // The attempt of a woken waiter can fail if a server has not executed the release yet.
+    if (monitor.delay() + processor_wait(world) - before > 20ms) return;
     EXPECT_EQ(log, names(3));
     for (std::size_t i = 0; i < processes.size(); ++i) {
-        (void)processes[i].released_at();
-        if (monitor.delay() > 20ms) continue;
         EXPECT_GE(processes[i].held_at(), waiting[i].ended_at);
         if (i + 1 == waiting.size()) break;
         EXPECT_GE(waiting[i + 1].ended_at, processes[i].released_at());
     }
-    EXPECT_TRUE(clean());
 }
 
 TEST_F(FairInALoop, ManyWaitersShareAConnectionAndKeepTheirOrder) {
