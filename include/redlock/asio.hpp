@@ -1,6 +1,7 @@
-// Locks for programs with Asio. No function waits for a server, with one exception that the constructor of
-// Lock documents. An operation takes a completion token of Asio. If the token is use_awaitable, a coroutine
-// awaits the operation. If the token is a callback, the callback is called when the operation has ended.
+// Locks for programs with Asio. No function waits for a server, with one exception: see the constructor of
+// redlock::asio::Lock. An operation takes a completion token of Asio. If the token is use_awaitable, a
+// coroutine awaits the operation. If the token is a callback, the callback is called when the operation has
+// ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -164,15 +165,16 @@ private:
 ///   coroutine can catch the exception.
 /// - The function that begins the operation throws std::bad_alloc. With use_awaitable, the exception leaves
 ///   the run() of the context, because a suspended coroutine cannot catch it. The coroutine does not go on
-///   then. Asio destroys it, and so its local locks, in a call that Asio posts. If there is no memory to
-///   post this call, Asio calls std::terminate().
+///   then. Asio posts a function that destroys the coroutine, and so its local locks. If there is no memory
+///   to post this function, Asio calls std::terminate().
 /// - The context is destroyed before the call.
 ///
 /// Lifetime:
 ///
-/// - A lock must be destroyed before its Nodes object. Afterwards, the operations and releases that are still
-///   under way go on without a RedisNodes. But no thread may destroy the RedisNodes while another thread
-///   destroys the context. A Nodes object of another class must outlive the context, too.
+/// - A lock must be destroyed before its Nodes object. If this is a RedisNodes, operations and releases of
+///   destroyed locks that are still under way go on without it. But no thread may destroy the RedisNodes
+///   while another thread destroys the context. A Nodes object of another class must also outlive the
+///   context.
 /// - The destructor and the assignment of a lock do what those of AsyncLock do. The release is sent while a
 ///   thread runs the context, or by the destructor of the context. If the context was destroyed before, the
 ///   destructor or the assignment of the lock writes the release itself, and does not block.
@@ -195,10 +197,11 @@ private:
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() does not run on the executor of the lock, but in a thread that has locked
-///   the mutex. It may construct locks that share the mutex. It may begin operations of such locks, even of a
-///   lock that another thread uses at the same time. It may move or destroy one of these locks only if no
-///   other thread uses it. It must neither construct nor use a lock with another mutex, and must not wait for
-///   another thread, because that thread may wait for the mutex.
+///   the mutex. It may construct locks that share the mutex. It may begin operations of such locks. As an
+///   exception from the first of these rules, it may do so even while another thread uses the lock. It may
+///   move or destroy one of these locks only if no other thread uses it. It must neither construct nor use a
+///   lock with another mutex, and must not wait for another thread, because that thread may wait for the
+///   mutex.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
@@ -210,12 +213,18 @@ public:
     ///   the context still has for them. For each of these objects with releases that are not sent yet, this
     ///   blocks for at most one node_timeout.
     ///
-    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). Calls of LockOptions::on_lost are
-    /// posted to the executor. If there is no memory to post a call, the library tries again while the
-    /// context runs. It leaves out the call only if there was no memory at the previous loss of the lock
-    /// either. If on_lost throws, the run() of the context throws its exception. A posted call is made even
-    /// if the lock is released, destroyed or acquired again meanwhile. If the lock was acquired again, an
-    /// async_release() in on_lost releases the new acquisition.
+    /// LockOptions::watchdog must be null or redlock::loop_watchdog().
+    ///
+    /// Calls of LockOptions::on_lost are posted to the executor. Therefore three things are different from a
+    /// Lock and an AsyncLock:
+    ///
+    /// - If on_lost throws, the run() of the context throws its exception.
+    /// - A posted call is made even if the lock is released, destroyed or acquired again meanwhile.
+    /// - If the lock was acquired again, an async_release() in on_lost releases the new acquisition.
+    ///
+    /// The library gets the memory for a call in advance. It leaves out a call only if it got none in
+    /// advance, and gets none at the loss either. If there is no memory to post a call, the library tries
+    /// again while the context runs.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

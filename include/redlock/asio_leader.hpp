@@ -103,9 +103,9 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 /// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
-/// it ends as after a cancellation. A RedisNodes may be destroyed as soon as the Leader is, but not while
-/// another thread destroys the context, or ends or destroys an AsyncTerm. The destructor of the context does
-/// what AsyncNodes::shut_down() does to an AsyncLeader.
+/// it ends as after a cancellation. The program may destroy a RedisNodes after the Leader, even before
+/// async_run() has ended, but not while another thread destroys the context, or ends or destroys an
+/// AsyncTerm. The destructor of the context does what AsyncNodes::shut_down() does to an AsyncLeader.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;

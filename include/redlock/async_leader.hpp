@@ -45,12 +45,13 @@ public:
 
     /// Makes an AsyncTerm whose end() calls the function `end`, which must not throw.
     ///
-    /// With this constructor, a program wraps the AsyncTerm of an AsyncLeader in one of its own, to run code
-    /// at the end of the term. In the example, the std::optional `billing` gets an AsyncTerm that owns
-    /// `term`. Its end() calls clean_up(), which must not throw, and then term.end():
+    /// With this constructor, a program can run code of its own at the end of a term: it makes a second
+    /// AsyncTerm, which owns the one of the AsyncLeader. In the example, `term` is the one of the
+    /// AsyncLeader, and the std::optional `billing` gets the second one. billing->end() calls clean_up(),
+    /// which must not throw, and then term.end():
     ///
     ///     [&](redlock::AsyncTerm term) {
-    ///         const redlock::Term copy = term;  // because `term` is moved in the next line
+    ///         const redlock::Term copy = term;
     ///         billing.emplace(copy, [term = std::move(term)](std::exception_ptr failure) mutable {
     ///             clean_up();
     ///             term.end(std::move(failure));
@@ -94,19 +95,24 @@ private:
 ///   on_error gets the exception of failed work, or of on_failure. All these functions may call any function
 ///   of this object, and may destroy it.
 /// - AsyncNodes::shut_down() ends run() without a call of its completion. During a term, a stop is requested
-///   on AsyncTerm::lost(), because the lock is not extended any more. Only the destructor of the lock
-///   releases it then, and the AsyncLeader and the AsyncTerm share the lock. Therefore it is released as soon
-///   as the program has done two things, in any order: it has ended the term, and has destroyed the
-///   AsyncLeader.
+///   on AsyncTerm::lost(), because the lock is not extended any more. The end of the term alone does not
+///   release the lock then. The lock is released as soon as the program has done two things, in any order: it
+///   has ended the term, and has destroyed the AsyncLeader.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work of a term. If it throws, the work has failed, and the term ends,
     /// even if the program has moved the AsyncTerm to another place. Its end() then does nothing.
     using Work = std::function<void(AsyncTerm)>;
-    /// The completion of run(). It gets the exception that has ended run(), or null if cancel() has ended it.
-    /// If another run() was under way, it gets a std::system_error with std::errc::operation_in_progress. If
-    /// the work fails after cancel(), `done` gets the exception of the work if there is no on_error, and null
-    /// after a call of on_error.
+    /// The completion of run(). The first row that applies says what it gets:
+    ///
+    ///     case                                       | argument
+    ///     -------------------------------------------+----------------------------------------------
+    ///     another run() is under way                 | a std::system_error with the code
+    ///                                                | std::errc::operation_in_progress
+    ///     the work has failed, or on_failure has     | the exception of the work or of on_failure
+    ///     thrown, and there is no on_error           |
+    ///     on_error has thrown                        | the exception of on_error
+    ///     cancel() was called                        | null
     using Done = CompletionWith<std::exception_ptr>;
 
     /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The object may outlive the
@@ -123,7 +129,7 @@ public:
     /// Begins to run terms, with pauses between them, and returns at once. Then run() is *under way* until
     /// the loop calls `done`. One of these events lets run() end:
     ///
-    /// - cancel() is called. It says when run() ends then.
+    /// - cancel() is called. The comment of cancel() says when run() ends then.
     /// - The work fails, or LeaderOptions::on_failure throws, and there is no LeaderOptions::on_error.
     /// - LeaderOptions::on_error throws.
     ///

@@ -99,7 +99,8 @@ using Completion = CompletionWith<Result>;
 /// validity is over.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
-/// A lock in an event loop.
+/// A lock in an event loop. What the loop does according to this file, such as sending a release, the library
+/// does inside EventLoop::ready() and wake().
 ///
 /// Threads: all functions except the queries and check_ttl() must be called in the loop (EventLoop says what
 /// that is). Any thread may call a query, unless another thread is moving, assigning or destroying the lock.
@@ -107,8 +108,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 ///
 /// Operations: only one operation of a lock can be under way. A second one does nothing, and ends with
 /// std::errc::operation_in_progress. An operation is under way until its completion is called, so the
-/// completion can begin the next one. The times below hold while at most 256 operations of the AsyncNodes are
-/// under way. If there are more, a round may have to wait (see AsyncNodes).
+/// completion can begin the next one. The times below hold while no round of the operation has to wait for
+/// those of others (see AsyncNodes).
 ///
 /// Completions: the loop calls the completion of an operation once, inside EventLoop::ready() or wake(), and
 /// never inside the function that began the operation. The completion may call any function of any lock, and

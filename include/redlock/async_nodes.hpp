@@ -34,16 +34,17 @@ class Front;  // the state of an AsyncNodes, which its locks share
 ///
 ///     a round of    | waits at most until
 ///     --------------+---------------------------------------------------------
-///     acquire_for() | `span` is over, or the acquisition is cancelled
-///     acquire()     | the acquisition is cancelled
-///     try_acquire() | the acquisition is cancelled
+///     acquire_for() | `span` is over, or AsyncLock::cancel() is called
+///     acquire()     | AsyncLock::cancel() is called
+///     try_acquire() | AsyncLock::cancel() is called
 ///     extend()      | the validity is over; the result is then `lost`
 ///     release()     | (no limit)
 ///
 /// A round in which an acquisition deletes its keys or leaves its queue counts as a round of release().
 ///
-/// The extensions of loop_watchdog() (async_lock.hpp) do not count among the 256, and do not wait for them.
-/// An AsyncNodes makes one round of these extensions at a time. The round extends the locks that are due.
+/// An AsyncNodes can also extend locks by itself, see loop_watchdog() in async_lock.hpp. It makes one round
+/// at a time for this, which extends all locks that are due. This round does not count among the 256, and
+/// does not wait for them.
 ///
 /// After fork() the child may only destroy the object and its locks. In the child, this touches neither the
 /// loop nor the servers.
@@ -63,9 +64,10 @@ public:
     ///     event_loop            | shut_down() has returned, or this object is destroyed
     ///     clock and entropy     | all locks and this object are destroyed
     ///
-    /// So a RedisNodes may be destroyed as soon as all locks are. Operations of these locks that are still
-    /// under way go on without it. Any thread may destroy the RedisNodes, but not while another thread shuts
-    /// down or destroys an AsyncNodes of it, or destroys an AsyncTerm (async_leader.hpp).
+    /// So a RedisNodes may be destroyed as soon as all locks are. If an operation of a destroyed lock is
+    /// still under way, it goes on without the RedisNodes. Any thread may destroy the RedisNodes, but not
+    /// while another thread shuts down or destroys an AsyncNodes of it, or destroys an AsyncTerm
+    /// (async_leader.hpp).
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
@@ -94,8 +96,7 @@ public:
     ///
     /// If the sockets do not accept all releases at once, the destructor of the RedisNodes sends the rest. It
     /// blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the
-    /// destructor of this object sends the rest, and blocks as long. The library may send the rest earlier,
-    /// and does not block for this.
+    /// destructor of this object sends the rest, and blocks as long.
     void shut_down() noexcept;
 
     // The next two functions are for programs that keep a list with an AsyncNodes for each Nodes object.

@@ -7,11 +7,11 @@
 //     function           | meaning
 //     -------------------+-----------------------------------------------------
 //     watch(fd, ...)     | call ready(fd) once, when the descriptor is ready
-//     forget(fd)         | do not call ready(fd) any more
+//     forget(fd)         | stop watching the descriptor
 //     wake_after(delay)  | call wake() once, after this time
 //
 // EventLoop has the functions ready() and wake(), which the derived class calls. They do the work of the
-// library, such as reading replies and calling completions (async_lock.hpp).
+// library: they read replies, and call the functions that the program has passed to the library.
 //
 // `examples/poll_loop.hpp` is a complete example.
 //
@@ -30,8 +30,9 @@ namespace redlock {
 /// loop makes two EventLoop objects for this loop.
 ///
 /// *In the loop* means: in the thread that runs the loop. The program must use AsyncNodes and its locks in
-/// the loop. (AsyncLock lists the exceptions.) While no thread runs the loop, as before its start and after
-/// its end, every thread counts as a thread in the loop. Then only one of them at a time may use the library.
+/// the loop. AsyncLock lists the functions that any thread may call. While no thread runs the loop, as
+/// before its start and after its end, every thread counts as a thread in the loop. Then only one of them at
+/// a time may use the library.
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes and its locks.
@@ -73,9 +74,10 @@ public:
     /// ready() do no harm.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
-    /// Stops watching a descriptor that was passed to watch(), even if watch() has thrown. The loop must not
-    /// use the descriptor any more, because the library may close it. The loop itself must not close it. A
-    /// call of ready() for an event that the loop has found before does no harm.
+    /// Stops watching a descriptor that was passed to watch(). The library calls forget() even if watch() has
+    /// thrown. The loop must not use the descriptor any more, because the library may close it. The loop
+    /// itself must not close it. If the loop has found an event of the descriptor before forget() was called,
+    /// it may still call ready() for this event.
     virtual void forget(int fd) noexcept = 0;
 
     /// Sets the timer of the library. A second wake_after() replaces the first. The library passes only these
