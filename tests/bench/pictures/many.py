@@ -1,8 +1,8 @@
 """Draws how many operations a second are made at the same time: python3 many.py results.json many.svg
 
-There are two panels for the scenario many: operations a second, and the 99th percentile of the time of one operation.
-Each client has a line, with a point for each number of operations that are under way at the same time. Both axes are
-logarithmic.
+There are four panels for the scenario many: operations a second, the same with one node frozen, and the median and the
+99th percentile of the time of one operation. Each client has a line, with a point for each number of operations that
+are under way at the same time. Both axes are logarithmic.
 """
 
 import math
@@ -24,9 +24,12 @@ LINES = (
     ("redis-plus-plus, threads", "trouble", r"redis-plus-plus, (\d+) threads?"),
     ("node-redlock, one process", "unawaited", r"node-redlock()"),
 )
+ALL_NODES, ONE_FROZEN = 0, 2  # tables of the scenario
 PANELS = (
-    ("ops_per_s", "Acquire + release, operations a second", lambda value: f"{value:,.0f}"),
-    ("p99_us", "Time of one operation, 99th percentile", lambda value: f"{value / 1000:g} ms"),
+    (ALL_NODES, "ops_per_s", "Acquire + release, operations a second", lambda value: f"{value:,.0f}"),
+    (ONE_FROZEN, "ops_per_s", "The same, while one of five nodes is frozen", lambda value: f"{value:,.0f}"),
+    (ALL_NODES, "p50_us", "Time of one operation, median", lambda value: f"{value / 1000:g} ms"),
+    (ALL_NODES, "p99_us", "Time of one operation, 99th percentile", lambda value: f"{value / 1000:g} ms"),
 )
 
 
@@ -39,18 +42,18 @@ def points_of(rows: list, pattern: str, measure: str) -> list:
     return sorted(points)
 
 
-def draw_panel(rows: list, measure: str, title: str, text_of, x: float) -> list:
+def draw_panel(rows: list, measure: str, title: str, text_of, x: float, top: float) -> list:
     lines = [(colour, points_of(rows, pattern, measure)) for _, colour, pattern in LINES]
     values = [value for _, points in lines for _, value in points]
     most_ops = max(ops for _, points in lines for ops, _ in points)
     least, most = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    bottom = HEAD + HEIGHT
+    bottom = top + HEAD + HEIGHT
 
     def place(ops: int, value: float) -> tuple:
         right = math.log(ops) / math.log(most_ops) * (PANEL - AXIS - 16)
         return x + AXIS + right, bottom - (math.log10(value) - least) / (most - least) * HEIGHT
 
-    parts = [svg.text(title, x, 20, font_size=13, font_weight="bold")]
+    parts = [svg.text(title, x, top + 20, font_size=13, font_weight="bold")]
     for power in range(least, most + 1):
         _, y = place(1, 10**power)
         parts.append(svg.line(x + AXIS, y, x + PANEL, y))
@@ -85,11 +88,13 @@ def summary(rows: list) -> str:
 
 
 def picture(results: dict) -> str:
-    rows = next(table for table in results["tables"] if table["scenario"] == "many")["rows"]
+    tables = [table["rows"] for table in results["tables"] if table["scenario"] == "many"]
+    rows = tables[ALL_NODES]
     parts = []
-    for number, (measure, title, text_of) in enumerate(PANELS):
-        parts += draw_panel(rows, measure, title, text_of, MARGIN + number * (PANEL + GUTTER))
-    top = HEAD + HEIGHT + 60
+    for number, (table, measure, title, text_of) in enumerate(PANELS):
+        x, y = MARGIN + number % 2 * (PANEL + GUTTER), number // 2 * (HEAD + HEIGHT + AXIS)
+        parts += draw_panel(tables[table], measure, title, text_of, x, y)
+    top = 2 * (HEAD + HEIGHT + AXIS) + 8
     parts += legend(rows, top)
     notes = (
         "Each operation has its own resource. Five nodes, all at once, loopback TCP. The servers run on the same machine.",
@@ -100,8 +105,8 @@ def picture(results: dict) -> str:
         parts.append(svg.text(note, MARGIN, top + 76 + 16 * number, "muted", font_size=11))
     return svg.document(
         2 * (MARGIN + PANEL) + GUTTER,
-        HEAD + HEIGHT + LEGEND + 24,
-        "How many operations a second are made at the same time",
+        2 * (HEAD + HEIGHT + AXIS) + LEGEND - 28,
+        "How many operations a second are made at the same time, and how long they take",
         summary(rows),
         parts,
     )
