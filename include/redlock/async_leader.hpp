@@ -69,7 +69,7 @@ public:
         if (this == &other) return *this;
         end();
         end_ = std::move(other.end_);
-        Term::operator=(std::move(other));
+        Term::operator=(other);
         return *this;
     }
 
