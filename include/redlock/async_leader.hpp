@@ -64,7 +64,7 @@ public:
     /// Takes over the end of the term: `other.end()` does nothing afterwards. The functions of Term can still
     /// be called on `other`.
     AsyncTerm(AsyncTerm&& other) noexcept = default;
-    /// Calls end(), and then does what the move constructor does.
+    /// Calls end(), and then takes over the end of the other term.
     AsyncTerm& operator=(AsyncTerm&& other) noexcept {
         if (this == &other) return *this;
         end();
@@ -103,7 +103,7 @@ public:
     /// The function that begins the work of a term. If it throws, the work has failed, and the term ends,
     /// even if the program has moved the AsyncTerm to another place. Its end() then does nothing.
     using Work = std::function<void(AsyncTerm)>;
-    /// The completion of run(). The first row that applies says what it gets:
+    /// The completion of run(). If several rows apply, the first of them says which argument it gets:
     ///
     ///     case                                       | argument
     ///     -------------------------------------------+----------------------------------------------

@@ -43,7 +43,7 @@ public:
     public:
         virtual void on_ready(int fd) = 0;
         virtual void on_wake() = 0;
-        /// Returns false in a child of fork(), where the handler of the parent does nothing.
+        /// Returns false in a child of fork(): there, on_ready() and on_wake() do nothing.
         virtual bool in_owning_process() const noexcept = 0;
 
     protected:

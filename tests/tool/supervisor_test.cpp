@@ -83,8 +83,8 @@ TEST_F(WatchedCommand, HasOneGraceHoweverManySignalsCome) {
 }
 
 // The first process stays in the group until it is waited for, so that the second one can join the group
-// after the first SIGKILL. If the second one joins only after the watcher has seen that nobody is left, the
-// watcher has ended, and the test begins again.
+// after the first SIGKILL. The watcher ends when it sees no process that is alive. If this happens before the
+// second process joins, the test begins again.
 TEST_F(WatchedCommand, IsKilledAgainIfAProcessJoinsItLater) {
     for (int attempt = 0; attempt < 100; ++attempt) {
         ForkedChild watcher{[](const auto& report) { watch(report, 0s); }};
