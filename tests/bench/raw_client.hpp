@@ -4,14 +4,10 @@
 #pragma once
 
 #include "client.hpp"
+#include "raw_nodes.hpp"
 
-#include <array>
-#include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
-
-struct redisContext;
 
 namespace redlock::bench {
 
@@ -31,32 +27,16 @@ public:
     RawClient(const std::vector<std::string>& uris, Way way, const std::vector<std::string>& resources);
 
     bool acquire() override;
-    void release() override { ask(releases_); }
+    void release() override { send(releases_); }
 
 private:
-    using Words = std::vector<std::string>;
-    struct FreeContext {
-        void operator()(redisContext* context) const noexcept;
-    };
-    struct Command {
-        explicit Command(Words words);
-        Words words;
-        std::vector<const char*> texts;
-        std::vector<std::size_t> lengths;
-    };
-
-    /// Sends the commands to all nodes. Then `granted_` has, for each command, how many nodes have replied OK
-    /// or 1.
-    void ask(const std::vector<Command>& commands);
-    void ask_in_turn(const Command& command);
-    void ask_all_at_once(const std::vector<Command>& commands);
+    void send(const std::vector<RawCommand*>& commands);
 
     Way way_;
-    std::string owner_;
-    std::vector<std::unique_ptr<redisContext, FreeContext>> contexts_{};
-    std::vector<Command> sets_{};
-    std::vector<Command> releases_{};
-    std::vector<std::size_t> granted_;
+    RawNodes nodes_;
+    std::vector<RawCommand> commands_{};  // two for each resource
+    std::vector<RawCommand*> sets_{};
+    std::vector<RawCommand*> releases_{};
 };
 
 }  // namespace redlock::bench

@@ -1,12 +1,13 @@
 // (h): many ops at the same time, each on its own resource. It compares threads that use one RedisNodes, with
 // and without shared connections, an event loop, raw clients in threads, raw clients that pipeline many ops
-// in one thread, and other libraries. It measures them a second time while ops arrive at a fixed rate. Then
-// it freezes one node, and measures the libraries again.
+// in one thread, raw clients whose threads share rounds, and other libraries. It measures them a second time
+// while ops arrive at a fixed rate. Then it freezes one node, and measures the libraries again.
 #include "scenarios.hpp"
 
 #include "field.hpp"
 #include "loop_client.hpp"
 #include "raw_client.hpp"
+#include "raw_sharing_client.hpp"
 #include "redis_plus_plus_client.hpp"
 #include "redlock_client.hpp"
 #include "statistics.hpp"
@@ -16,6 +17,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -46,6 +48,14 @@ Team raw(const std::vector<std::string>& uris, std::size_t threads) {
     for (std::size_t i = 0; i < threads; ++i)
         team.add(std::make_unique<RawClient>(uris, RawClient::Way::multiplexed,
                                              "bench:raw--" + std::to_string(i)));
+    return team;
+}
+
+Team sharing_raw(const std::vector<std::string>& uris, std::size_t threads) {
+    const auto rounds = std::make_shared<RawSharedRounds>(uris);
+    Team team{"raw, " + std::to_string(threads) + " threads that share rounds"};
+    for (std::size_t i = 0; i < threads; ++i)
+        team.add(std::make_unique<RawSharingClient>(rounds, "bench:raw--" + std::to_string(i)));
     return team;
 }
 
@@ -81,6 +91,7 @@ double cpu_time(support::Cluster& servers) {
 /// A team, and its measurements in each alternation.
 struct Contestant {
     Team team;
+    std::size_t threads = 0;  ///< if it is compared with the raw client with as many threads
     std::vector<double> throughput{};
     std::vector<double> server_cpu{};  ///< of one server for an op, in microseconds
 
@@ -118,21 +129,28 @@ Row frozen_row_of(const Contestant& contestant, double sound) {
              percentile(contestant.team.microseconds(), 0.99), rate / sound}};
 }
 
-std::chrono::milliseconds span_of(const Effort& effort) {
-    return effort.repetitions > 1 ? 1000ms : 300ms;
+/// Returns how long a contestant runs in one alternation, in the table of throughputs and in the others.
+std::chrono::milliseconds long_span(const Effort& effort) {
+    return effort.repetitions > 1 ? 5s : 300ms;
+}
+std::chrono::milliseconds short_span(const Effort& effort) {
+    return effort.repetitions > 1 ? 1s : 300ms;
 }
 
-/// Measures how long an op takes from its arrival, if ops arrive at half of the throughput of the contestant.
-Table arrivals(std::vector<Contestant>& contestants, const Effort& effort) {
+/// Measures how long an op takes from its arrival, if ops arrive at half of the throughput of a contestant.
+/// `paces[i]` is the contestant that sets the rate for contestants[i].
+Table arrivals(std::vector<Contestant>& contestants, const std::vector<std::size_t>& paces,
+               const Effort& effort) {
     Table table{.scenario = "many",
-                .setting = "ops arrive at half of the throughput",
+                .setting = "ops arrive at a fixed rate",
                 .columns = {"arrivals_per_s", "p50_us", "p99_us"}};
-    for (auto& contestant : contestants) {
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+        auto& contestant = contestants[i];
         if (!contestant.team.heeds_arrivals()) continue;
-        const auto rate = median(contestant.throughput) / 2;
+        const auto rate = median(contestants[paces[i]].throughput) / 2;
         std::vector<double> times;
         for (std::size_t turn = 0; turn < 2 * effort.repetitions; ++turn) {
-            const auto more = contestant.team.times_at(rate, span_of(effort));
+            const auto more = contestant.team.times_at(rate, short_span(effort));
             times.insert(times.end(), more.begin(), more.end());
         }
         table.rows.push_back(
@@ -146,7 +164,7 @@ constexpr std::array<std::size_t, 4> thread_counts{1, 4, 16, 64};
 /// This library, and the other libraries that are installed.
 std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool peers) {
     std::vector<Contestant> result;
-    for (const auto count : thread_counts) result.push_back({ours(uris, count, true)});
+    for (const auto count : thread_counts) result.push_back({ours(uris, count, true), count});
     for (const std::size_t ops : {1U, 64U, 1000U}) result.push_back({loop(uris, ops)});
     if (!peers) return result;
     for (const auto count : thread_counts) {
@@ -164,8 +182,8 @@ std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool pee
     return result;
 }
 
-void measure(std::vector<Contestant>& contestants, const Effort& effort, support::Cluster& servers) {
-    const auto span = span_of(effort);
+void measure(std::vector<Contestant>& contestants, const Effort& effort, std::chrono::milliseconds span,
+             support::Cluster& servers) {
     const auto alternations = 2 * effort.repetitions;
     for (auto& contestant : contestants) contestant.team.warm_up(span / 10);
     for (std::size_t turn = 0; turn < alternations; ++turn)
@@ -180,33 +198,36 @@ void many(const Effort& effort, Report& report) {
     const auto uris = servers.uris();
     auto contestants = libraries(uris, effort.peers);
     const auto libraries_only = contestants.size();
-    for (const auto count : thread_counts) contestants.push_back({ours(uris, count, false)});
+    for (const auto count : thread_counts) contestants.push_back({ours(uris, count, false), count});
     const auto first_raw = contestants.size();
-    for (const auto count : thread_counts) contestants.push_back({raw(uris, count)});
+    for (const auto count : thread_counts) contestants.push_back({raw(uris, count), count});
+    for (const std::size_t count : {4U, 16U, 64U}) contestants.push_back({sharing_raw(uris, count), count});
     for (const std::size_t ops : {16U, 64U}) contestants.push_back({pipelined(uris, ops)});
-    measure(contestants, effort, servers);
+    measure(contestants, effort, long_span(effort), servers);
 
     Table table{.scenario = "many",
                 .setting = "all at once, TCP",
                 .columns = {"ops_per_s", "p50_us", "p99_us", "server_us", "x_raw", "x_raw_min", "x_raw_max",
                             "x_raw_pipelined"}};
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
-        const bool without_sharing = i >= libraries_only && i < first_raw;
-        const auto of_threads = without_sharing ? i - libraries_only : i;
-        table.rows.push_back(
-            row_of(contestants[i],
-                   of_threads < thread_counts.size() ? &contestants[first_raw + of_threads] : nullptr,
-                   contestants.back()));
+    for (const auto& contestant : contestants) {
+        const auto same = std::ranges::find(thread_counts, contestant.threads) - thread_counts.begin();
+        const auto* const baseline =
+            contestant.threads != 0 ? &contestants[first_raw + static_cast<std::size_t>(same)] : nullptr;
+        table.rows.push_back(row_of(contestant, baseline, contestants.back()));
     }
     report.add(std::move(table));
-    report.add(arrivals(contestants, effort));
+    // The ops of threads that share connections arrive as often as those of as many threads that do not.
+    std::vector<std::size_t> paces(contestants.size());
+    for (std::size_t i = 0; i < paces.size(); ++i)
+        paces[i] = i < thread_counts.size() ? libraries_only + i : i;
+    report.add(arrivals(contestants, paces, effort));
 
     // The libraries are connected already when the node freezes.
     contestants.erase(contestants.begin() + static_cast<std::ptrdiff_t>(libraries_only), contestants.end());
     std::vector<double> sound;
     for (auto& contestant : contestants) sound.push_back(median(std::exchange(contestant.throughput, {})));
     servers[2].freeze();
-    measure(contestants, effort, servers);
+    measure(contestants, effort, short_span(effort), servers);
     Table frozen{.scenario = "many",
                  .setting = "one node frozen",
                  .columns = {"ops_per_s", "p50_us", "p99_us", "x_no_fault"}};
