@@ -5,6 +5,7 @@
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/detail/renewer.hpp>
 
+#include "flow/lock_operations.hpp"
 #include "loop/front.hpp"
 #include "loop/later_call.hpp"
 #include "loop/lock_jobs.hpp"
@@ -98,7 +99,6 @@ public:
 
 private:
     bool may_begin(Completion& done);
-    void end(Completion done, std::error_code error) noexcept;
     void run(Completion done, std::unique_ptr<loop::Job> job);
     void run_job();
     void report();
@@ -131,18 +131,11 @@ bool AsyncLock::Impl::may_begin(Completion& done) {
 }
 
 void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
-    if (!may_begin(done)) return;
-    if (state_->lease().valid_at(now())) return end(std::move(done), Errc::already_held);
-    run(std::move(done), loop::acquire_job(context(), limits));
+    if (may_begin(done)) run(std::move(done), loop::acquire_job(context(), limits));
 }
 
 void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
-    if (!may_begin(done)) return;
-    const auto instant = now();  // read before the lease, as in Lock::valid()
-    const auto lease = state_->lease();
-    if (lease.empty() || lease.released) return end(std::move(done), Errc::not_held);
-    if (!lease.valid_at(instant) || state_->lost().stop_requested()) return end(std::move(done), Errc::lost);
-    run(std::move(done), loop::extend_job(context(), ttl));
+    if (may_begin(done)) run(std::move(done), loop::extend_job(context(), ttl));
 }
 
 /// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
@@ -150,14 +143,7 @@ void AsyncLock::Impl::release(Completion done) {
     if (!may_begin(done)) return;
     const auto& loss = detail::renewal_context();
     const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
-    run(std::move(done), loop::release_job(context(), acquisition, loop::Replies::awaited));
-}
-
-/// Ends an operation that needs no job. Its completion is called later.
-void AsyncLock::Impl::end(Completion done, std::error_code error) noexcept {
-    done_ = std::move(done);
-    ended_ = error;
-    wake();
+    run(std::move(done), loop::release_job(context(), acquisition, flow::Replies::awaited));
 }
 
 /// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
@@ -244,7 +230,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
     try {
         const auto lease = state_->lease();
         if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
-        job_ = loop::release_job(context(), state_->number(), loop::Replies::not_awaited);
+        job_ = loop::release_job(context(), state_->number(), flow::Replies::not_awaited);
         wake();
     } catch (const std::bad_alloc&) {
         ended_ = std::make_error_code(std::errc::not_enough_memory);
@@ -256,7 +242,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
 void AsyncLock::Impl::write_release() noexcept {
     try {
         if (state_->lease().empty()) return;
-        loop::release_job(context(), state_->number(), loop::Replies::not_awaited)->shut_down();
+        loop::release_job(context(), state_->number(), flow::Replies::not_awaited)->shut_down();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
     }
 }

@@ -1,10 +1,12 @@
-// Lock: checks its options, refuses calls that are not possible in its present state, and calls the
-// algorithm. The lease itself is kept by a LeaseState, which the watchdog shares.
+// Lock: checks its options, and runs the flows of its operations in the calling thread. The lease itself is
+// kept by a LeaseState, which the watchdog shares.
 #include <redlock/acquire.hpp>
-#include <redlock/algorithm.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/lock.hpp>
+
+#include "flow/blocking_acquire.hpp"
+#include "flow/lock_operations.hpp"
 
 #include <new>
 #include <system_error>
@@ -123,60 +125,26 @@ void Lock::lock() {
 }
 
 Result Lock::acquire(const algorithm::AcquireLimits& limits) {
+    if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     try {
-        return acquire_anew(limits);
+        if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
+            state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
+                                                          state_->acquires());
+        return state_->acquires() == detail::Acquires::all ? acquire<flow::Acquire>(limits)
+                                                           : acquire<flow::AcquireSlot>(limits);
     } catch (const std::bad_alloc&) {
         return no_memory();
-    }
-}
-
-/// Releases what an earlier acquisition may have left on the nodes, and acquires.
-Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
-    if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    if (valid()) return Result{Errc::already_held};
-    forget_earlier();
-    // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
-    auto lost = options_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
-    Lease lease;
-    auto result =
-        state_->acquires() == detail::Acquires::all ? acquire_all(limits, lease) : acquire_one(limits, lease);
-    return result ? begin(lease, std::move(lost), std::move(result)) : result;
-}
-
-Result Lock::acquire_all(const algorithm::AcquireLimits& limits, Lease& lease) {
-    return algorithm::acquire(*nodes_, *clock_, *entropy_, state_->acquire_request(), options_.retry, limits,
-                              lease);
-}
-
-Result Lock::acquire_one(const algorithm::AcquireLimits& limits, Lease& lease) {
-    auto slot = state_->slot();
-    auto result = algorithm::acquire_one(*nodes_, *clock_, *entropy_, state_->acquire_request(),
-                                         options_.retry, limits, lease, slot);
-    state_->choose(slot);
-    return result;
-}
-
-void Lock::forget_earlier() {
-    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
-                                                      state_->acquires());
-    release_quietly();
-    state_->forget();
-}
-
-Result Lock::begin(const Lease& lease, std::stop_source lost, Result result) {
-    const auto acquisition = state_->begin(lease, std::move(lost));
-    try {
-        state_->describe_holder(lease, options_.ttl);
-        if (options_.watchdog) options_.watchdog->add({state_, acquisition});
-        return result;
-    } catch (const std::system_error& error) {  // no thread is available
-        release_quietly();
+    } catch (const std::system_error& error) {  // no thread is available for the watchdog
         return Result{error.code()};
-    } catch (...) {
-        release_quietly();
-        throw;
     }
+}
+
+template <class AcquireFlow>
+Result Lock::acquire(const algorithm::AcquireLimits& limits) {
+    flow::BlockingOperation operation{*nodes_};
+    flow::AcquireLock<AcquireFlow> acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
+    const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
+    return acquire.take_result(error);
 }
 
 // ---- Extending
@@ -185,24 +153,11 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                       nodes_->quarantine());
     if (!in_owning_process()) return Result{Errc::not_held};
-    // A callback on lost() may destroy this lock in apply_extension(), so no member is used after that.
-    const auto state = state_;
-    auto* const watchdog = options_.watchdog;
     try {
-        const auto acquisition = state->number();
-        const auto now = clock_->now();  // read before the lease, as in valid()
-        const auto before = state->lease(acquisition);
-        if (before.empty() || before.released) return Result{Errc::not_held};
-        if (!before.valid_at(now) || state->lost().stop_requested()) return Result{Errc::lost};
-        auto request = state->request();
-        request.ttl = ttl;
-        auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
-        auto result = state->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
-        if (result) state->describe_holder(before, ttl);
-        // If the callback has destroyed the lock, it may have destroyed the watchdog, too.
-        if (result.error() == Errc::lost && watchdog && state->plan(acquisition).next() != Clock::never())
-            watchdog->add({state, acquisition});
-        return result;
+        flow::BlockingOperation operation{*nodes_};
+        flow::ExtendLock extension{operation, {state_, options_.watchdog}, ttl};
+        const auto error = flow::run_blocking(operation, extension.run());
+        return extension.take_result(error);
     } catch (const std::bad_alloc&) {
         return no_memory();
     }
@@ -224,26 +179,12 @@ Result Lock::release(Answers answers) noexcept {
     }
 }
 
-/// Releases one acquisition. A fair lock awaits the replies in any case, because they say whether other
-/// clients wait for the lock.
 Result Lock::release(std::uint64_t number, Answers answers) {
-    // Keeps the state alive. The watchdog may be calling on_lost, which may destroy this lock.
-    const auto state = state_;
-    if (options_.watchdog && !state->lease(number).empty()) options_.watchdog->remove({state, number});
-    auto lease = state->begin_release(number);
-    // An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
-    if (lease.released && clock_->now() >= lease.valid_until) lease = {};
-    if (lease.empty()) {
-        state->end_release(number, lease);
-        return Result{Errc::not_held};
-    }
-    const auto before = lease;
-    const bool awaited = answers == Answers::awaited || options_.fair;
-    auto result = awaited ? algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair)
-                          : algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
-    state->describe_holder(before, {});
-    state->end_release(number, lease);
-    return result;
+    flow::BlockingOperation operation{*nodes_};
+    const auto replies = answers == Answers::awaited ? flow::Replies::awaited : flow::Replies::not_awaited;
+    flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
+    const auto error = flow::run_blocking(operation, release.run());
+    return release.take_result(error);
 }
 
 void Lock::release_quietly() noexcept {

@@ -301,17 +301,8 @@ private:
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire(const algorithm::AcquireLimits& limits);
-    /// Acquires, unless the lock is held.
-    Result acquire_anew(const algorithm::AcquireLimits& limits);
-    /// If successful, writes the owner, the validity and so on into `lease` (lease.hpp).
-    Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
-    Result acquire_one(const algorithm::AcquireLimits& limits, Lease& lease);
-    /// Releases what an earlier acquisition may have left on the nodes, or makes a new LeaseState in a child
-    /// of fork(). The lock is free afterwards.
-    void forget_earlier();
-    /// Stores the lease of a new acquisition, and gives the acquisition to the watchdog. Returns `result`, or
-    /// an error if no thread is available. `lost` is the source behind lost().
-    Result begin(const Lease& lease, std::stop_source lost, Result result);
+    template <class AcquireFlow>
+    Result acquire(const algorithm::AcquireLimits& limits);
     enum class Answers : bool { not_awaited, awaited };
     Result release(Answers answers) noexcept;
     /// Releases the acquisition with this number, unless it has ended.

@@ -35,6 +35,7 @@
 #include <redlock/nodes.hpp>
 
 #include <array>
+#include <chrono>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -47,6 +48,13 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+
+namespace redlock {
+struct Lease;
+namespace detail {
+class LeaseState;
+}
+}  // namespace redlock
 
 namespace redlock::flow {
 
@@ -217,9 +225,16 @@ struct PendingMessage {
     Waiter::WakeUp* message;
 };
 
+/// A holder description that a flow has written (LeaseState::describe_holder()). No reply is awaited.
+struct PendingDescription {
+    const detail::LeaseState* state;
+    const Lease* lease;
+    std::chrono::milliseconds ttl;
+};
+
 /// What a flow waits for; std::monostate if it has ended.
-using Pending =
-    std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen, PendingMessage>;
+using Pending = std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen,
+                             PendingMessage, PendingDescription>;
 
 /// One operation, such as one acquire() with all its attempts: the memory of its flows, and the thing that
 /// they wait for. A front does this:
@@ -344,6 +359,12 @@ protected:
     /// Awaits the turn of the waiter.
     Wait turn_of(Waiter& waiter, Turn& turn) const noexcept {
         return {operation_, PendingTurn{&waiter, &turn}};
+    }
+
+    /// Writes the description of the holder of this lease beside the lock, see PendingDescription.
+    Wait describe(const detail::LeaseState& state, const Lease& lease,
+                  std::chrono::milliseconds ttl) const noexcept {
+        return {operation_, PendingDescription{&state, &lease, ttl}};
     }
 
     /// Does what Waiter::listen() does.

@@ -1,6 +1,8 @@
 // The front of event loops: it makes the rounds and pauses of one flow without blocking (flow/flow.hpp).
 #pragma once
 
+#include <redlock/detail/lease_state.hpp>
+
 #include "flow/flow.hpp"
 #include "loop/front.hpp"
 #include "loop/round_runner.hpp"
@@ -69,6 +71,10 @@ public:
         auto message = in_steps(*it.waiter).sleep_in_steps(task_, it.until, *it.stop);
         if (message) *it.message = *std::move(message);
         return message.has_value();
+    }
+    bool operator()(const flow::PendingDescription& it) noexcept {
+        it.state->describe_holder(*it.lease, it.ttl);
+        return true;
     }
 
 private:

@@ -14,6 +14,10 @@
 #include <chrono>
 #include <memory>
 
+namespace redlock::flow {
+enum class Replies : bool;
+}
+
 namespace redlock::loop {
 
 class Job {
@@ -48,17 +52,9 @@ struct JobContext {
     const LockOptions& options;
 };
 
-/// Returns the job of an acquisition. It first releases what an earlier acquisition has left. Requires that
-/// the lock is not valid.
+/// Return the job of an operation, see flow/lock_operations.hpp. The release begins here.
 std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits);
-
-/// Returns the job of an extension. Requires that the lock is valid.
 std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl);
-
-/// Whether a release waits for the replies of the nodes.
-enum class Replies : bool { not_awaited, awaited };
-
-/// Begins the release of this acquisition: its validity ends. Returns the job that sends it.
-std::unique_ptr<Job> release_job(const JobContext& lock, std::uint64_t acquisition, Replies replies);
+std::unique_ptr<Job> release_job(const JobContext& lock, std::uint64_t acquisition, flow::Replies replies);
 
 }  // namespace redlock::loop

@@ -15,16 +15,16 @@ namespace redlock::loop {
 class Front;
 class RoundRunner;
 
-class Renewals final : Task {
+class Renewals final : public detail::Renewer, Task {
 public:
     explicit Renewals(Front& front);
     ~Renewals() override;
 
-    /// Begins to extend an acquisition, see detail::Renewer.
-    void add(detail::Acquisition acquisition);
+    Clock& clock() noexcept override { return queue_.clock(); }
+    void add(detail::Acquisition acquisition) override;
     /// Ends the extension of an acquisition. An extension may be under way. It cannot do harm after a
     /// release, because it changes only a key that still has the owner.
-    void remove(const detail::Acquisition& acquisition) noexcept;
+    void remove(const detail::Acquisition& acquisition) noexcept override;
     /// Ends all extensions, at the shutdown of the loop.
     void shut_down() noexcept;
 

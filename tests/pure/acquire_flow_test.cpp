@@ -4,16 +4,19 @@
 #include "world.hpp"
 
 #include <redlock/acquire.hpp>
+#include <redlock/detail/lease_state.hpp>
 
 #include "flow/acquire.hpp"
 #include "flow/acquire_slot.hpp"
 #include "flow/flow.hpp"
+#include "flow/lock_operations.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -203,6 +206,27 @@ TEST(AcquireFlow, HasItsFramesInTheOperation) {
     auto acquire = world.acquire();
     EXPECT_FALSE(acquire.make(1000, false));
     EXPECT_EQ(acquire.overflows(), 0U);
+}
+
+TEST(LockOperations, HaveTheirFramesInTheOperation) {
+    Contended world;
+    auto& clock = world.network.clock();
+    const auto state =
+        std::make_shared<detail::LeaseState>(world.alice, clock, std::vector<std::string>{"r"},
+                                             LockOptions{.ttl = 10s, .fencing = true, .fair = true});
+    const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
+    flow::BlockingOperation acquiring{world.alice};
+    flow::AcquireLock<flow::Acquire> acquire{acquiring, {state, nullptr}, world.entropy, limits};
+    EXPECT_FALSE(flow::run_blocking(acquiring, acquire.run()));
+    EXPECT_EQ(acquiring.frames().overflows(), 0U);
+    flow::BlockingOperation extending{world.alice};
+    flow::ExtendLock extend{extending, {state, nullptr}, 10s};
+    EXPECT_FALSE(flow::run_blocking(extending, extend.run()));
+    EXPECT_EQ(extending.frames().overflows(), 0U);
+    flow::BlockingOperation releasing{world.alice};
+    flow::ReleaseLock release{releasing, {state, nullptr}, state->number(), flow::Replies::awaited};
+    EXPECT_FALSE(flow::run_blocking(releasing, release.run()));
+    EXPECT_EQ(releasing.frames().overflows(), 0U);
 }
 #endif
 

@@ -74,6 +74,8 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     Nodes& nodes() const noexcept { return *nodes_; }
+    Clock& clock() const noexcept { return *clock_; }
+    const LockOptions& options() const noexcept { return options_; }
     const std::vector<std::string>& names() const noexcept { return names_; }
     Acquires acquires() const noexcept { return acquires_; }
     /// With Acquires::one: returns the index of the name that was acquired or tried last.

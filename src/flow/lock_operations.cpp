@@ -1,0 +1,130 @@
+#include "flow/lock_operations.hpp"
+
+#include <stop_token>
+#include <type_traits>
+
+namespace redlock::flow {
+
+// ---- Releasing
+
+ReleaseLock::ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acquisition, Replies replies)
+    : Steps(operation),
+      lock_(std::move(lock)),
+      acquisition_(acquisition),
+      awaited_(replies == Replies::awaited || lock_.state->options().fair),
+      lease_(begin()),
+      release_(operation, lock_.state->clock(), lock_.state->resources(), lease_,
+               lock_.state->options().fair) {}
+
+/// An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
+Lease ReleaseLock::begin() {
+    auto& state = *lock_.state;
+    if (lock_.watchdog && !state.lease(acquisition_).empty())
+        lock_.watchdog->remove({lock_.state, acquisition_});
+    const auto lease = state.begin_release(acquisition_);
+    return lease.released && state.clock().now() >= lease.valid_until ? Lease{} : lease;
+}
+
+Flow ReleaseLock::run() {
+    auto& state = *lock_.state;
+    std::error_code error = Errc::not_held;
+    if (!before_.empty()) {
+        const auto releasing = awaited_ ? release_.run() : release_.run_without_waiting();
+        error = co_await releasing;
+        co_await describe(state, before_, {});
+    }
+    state.end_release(acquisition_, lease_);
+    co_return error;
+}
+
+// ---- Extending
+
+ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::milliseconds ttl)
+    : Steps(operation),
+      lock_(std::move(lock)),
+      extension_(operation, lock_.state->clock(), request_, before_) {
+    request_.ttl = ttl;
+}
+
+/// A callback on lost() may destroy the lock in apply_extension(), and its nodes and its watchdog, too. They
+/// are not used after that.
+Flow ExtendLock::run() {
+    auto& state = *lock_.state;
+    const auto now = state.clock().now();  // read before the lease, as in Lock::valid()
+    before_ = state.lease(acquisition_);
+    if (before_.empty() || before_.released) co_return Errc::not_held;
+    if (!before_.valid_at(now) || state.lost().stop_requested()) co_return Errc::lost;
+    {
+        const auto extending = extension_.run();
+        co_await extending;
+    }
+    result_.emplace(InPlace{[&] {
+        return state.apply_extension(acquisition_, extension_.take_round(),
+                                     {.deadline = before_.valid_until});
+    }});
+    const auto error = result_->error();
+    if (!error) co_await describe(state, before_, request_.ttl);
+    if (error == Errc::lost && lock_.watchdog && state.plan(acquisition_).next() != Clock::never())
+        lock_.watchdog->add({lock_.state, acquisition_});
+    co_return error;
+}
+
+// ---- Acquiring
+
+template <class AcquireFlow>
+Flow AcquireLock<AcquireFlow>::run() {
+    auto& state = *lock_.state;
+    const auto now = state.clock().now();  // read before the lease, as in Lock::valid()
+    if (state.lease().valid_at(now)) co_return Errc::already_held;
+    if (!state.lease().empty()) {
+        const auto releasing = release_earlier();
+        co_await releasing;
+    }
+    state.forget();
+    // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
+    auto lost = lock_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
+    acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_);
+    std::error_code error;
+    {
+        const auto acquiring = acquire_->run();
+        error = co_await acquiring;
+    }
+    if constexpr (std::is_same_v<AcquireFlow, AcquireSlot>)
+        if (acquire_->tried()) state.choose(acquire_->slot());
+    if (error) co_return error;
+    begin(std::move(lost));
+    co_await describe(state, acquire_->lease(), request_.ttl);
+    co_return error;
+}
+
+template <class AcquireFlow>
+Flow AcquireLock<AcquireFlow>::release_earlier() {
+    earlier_ = std::make_unique<ReleaseLock>(operation(), lock_, lock_.state->number(), Replies::not_awaited);
+    {
+        const auto releasing = earlier_->run();
+        co_await releasing;
+    }
+    earlier_.reset();
+    co_return std::error_code{};
+}
+
+/// Stores the lease of a new acquisition, and gives the acquisition to the watchdog. If that fails, the lease
+/// ends here, and is released as by a release of the lock.
+template <class AcquireFlow>
+void AcquireLock<AcquireFlow>::begin(std::stop_source lost) {
+    auto& state = *lock_.state;
+    const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
+    has_begun_ = true;
+    try {
+        if (lock_.watchdog) lock_.watchdog->add({lock_.state, acquisition});
+    } catch (...) {
+        unextended_ = state.lease(acquisition);
+        state.forget();
+        throw;
+    }
+}
+
+template class AcquireLock<Acquire>;
+template class AcquireLock<AcquireSlot>;
+
+}  // namespace redlock::flow

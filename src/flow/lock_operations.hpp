@@ -1,0 +1,138 @@
+// The operations of a lock, as flows: its acquisition, extension and release. They keep its lease in a
+// LeaseState, and give it to its watchdog. The blocking Lock (lock.cpp) and the locks of an event loop
+// (loop/lock_jobs.cpp) run the same flows.
+#pragma once
+
+#include <redlock/acquire.hpp>
+#include <redlock/algorithm.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/result.hpp>
+
+#include "flow/acquire.hpp"
+#include "flow/acquire_slot.hpp"
+#include "flow/flow.hpp"
+#include "flow/lease.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace redlock::flow {
+
+/// The lock that an operation works for. `watchdog` is null if it has none. The LeaseState is kept alive,
+/// because a callback of the watchdog may destroy the lock while the operation is under way.
+struct LockParts {
+    std::shared_ptr<detail::LeaseState> state;
+    detail::Renewer* watchdog;
+};
+
+/// Whether a release waits for the replies of the nodes. A fair lock waits for them in any case, because they
+/// say whether other clients wait for the lock.
+enum class Replies : bool { not_awaited, awaited };
+
+/// The release of one acquisition of a lock.
+class ReleaseLock final : public Steps {
+public:
+    /// Begins the release: the validity of the lease ends, and the watchdog does not extend it any more.
+    ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acquisition, Replies replies);
+
+    /// Ends with `not_held` if there is nothing to release.
+    Flow run();
+    /// Returns the result of run(), which has ended with this error.
+    Result take_result(std::error_code error) noexcept {
+        return awaited_ && !before_.empty() ? release_.take_result(error) : Result{error};
+    }
+    /// Calls `send` with the release that is left to do if run() has not ended. It need not be awaited.
+    template <class Send>
+    void for_each_unreleased(Send send) {
+        if (!lease_.empty()) send(release_.request_at(lock_.state->clock().now()));
+    }
+
+private:
+    Lease begin();
+
+    const LockParts lock_;
+    const std::uint64_t acquisition_;
+    const bool awaited_;
+    Lease lease_;
+    const Lease before_ = lease_;
+    Release release_;
+};
+
+/// The extension of the current acquisition of a lock.
+class ExtendLock final : public Steps {
+public:
+    ExtendLock(Operation& operation, LockParts lock, std::chrono::milliseconds ttl);
+
+    /// Ends with `not_held` or `lost`, and makes no round, if there is no valid lease.
+    Flow run();
+    /// Returns the result of run(), which has ended with this error.
+    Result take_result(std::error_code error) { return result_ ? *std::move(result_) : Result{error}; }
+    /// Does nothing, because an extension leaves nothing to do.
+    template <class Send>
+    void for_each_unreleased(Send) const noexcept {}
+
+private:
+    const LockParts lock_;
+    const std::uint64_t acquisition_ = lock_.state->number();
+    Lease before_{};
+    algorithm::LeaseRequest request_ = lock_.state->request();
+    Extension extension_;
+    std::optional<Result> result_{};
+};
+
+/// The acquisition of a lock. `AcquireFlow` is Acquire, or AcquireSlot if the lock acquires one of its
+/// resources. The arguments must outlive it.
+template <class AcquireFlow>
+class AcquireLock final : public Steps {
+public:
+    AcquireLock(Operation& operation, LockParts lock, Entropy& entropy,
+                const algorithm::AcquireLimits& limits)
+        : Steps(operation), lock_(std::move(lock)), entropy_(entropy), limits_(limits) {}
+
+    /// Ends with `already_held` if the lock is held. Otherwise releases what an earlier acquisition may have
+    /// left on the nodes, and acquires.
+    Flow run();
+    /// Returns the result of run(), which has ended with this error.
+    Result take_result(std::error_code error) noexcept {
+        return acquire_ ? acquire_->take_result() : Result{error};
+    }
+    /// Calls `send` with each command that is left to do if run() was destroyed or has thrown, see Retries.
+    template <class Send>
+    void for_each_unreleased(Send send) {
+        if (earlier_) return earlier_->for_each_unreleased(send);
+        if (!unextended_.empty()) return send_release_of_unextended(send);
+        if (acquire_ && !has_begun_) acquire_->for_each_unreleased(send);
+    }
+
+private:
+    Flow release_earlier();
+    void begin(std::stop_source lost);
+
+    template <class Send>
+    void send_release_of_unextended(Send send) {
+        const auto& state = *lock_.state;
+        Release release{operation(), state.clock(), state.resources(), unextended_, state.options().fair};
+        const auto request = release.request_at(state.clock().now());
+        unextended_.released = true;  // the next request is a repeated one
+        send(request);
+    }
+
+    const LockParts lock_;
+    Entropy& entropy_;
+    const algorithm::AcquireLimits& limits_;
+    const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
+    std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
+    std::optional<AcquireFlow> acquire_{};    // from the end of this release
+    bool has_begun_ = false;                  // the LeaseState has the new lease
+    Lease unextended_{};                      // a lease that the watchdog could not take over
+};
+
+extern template class AcquireLock<Acquire>;
+extern template class AcquireLock<AcquireSlot>;
+
+}  // namespace redlock::flow
