@@ -1,9 +1,9 @@
 // The threads of a Watchdog: one for each Nodes whose locks it extends. Each thread takes the turns of one
-// RenewalQueue.
-#include <redlock/detail/renewal_queue.hpp>
+// BlockingRenewals.
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
 
+#include "blocking_renewals.hpp"
 #include "os/scoped_signal_block.hpp"
 
 #include <algorithm>
@@ -28,14 +28,14 @@ RenewalContext& renewal_context() noexcept {
 }  // namespace detail
 
 class Watchdog::Impl {
-    /// A RenewalQueue and the thread that takes its turns.
+    /// A BlockingRenewals and the thread that takes its turns.
     class Worker {
     public:
-        explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
+        explicit Worker(Clock& clock) : renewals_(std::make_shared<detail::BlockingRenewals>(clock)) {
             const ScopedSignalBlock blocked;
-            // The thread shares the ownership of the queue, because it may outlive this worker, see the
+            // The thread shares the ownership of the renewals, because it may outlive this worker, see the
             // destructor.
-            thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
+            thread_ = std::thread{[renewals = renewals_, stop = stop_.get_token()] { renewals->run(stop); }};
         }
 
         /// Ends the thread. A callback that the thread itself has called may destroy the watchdog. The thread
@@ -50,13 +50,13 @@ class Watchdog::Impl {
         Worker(const Worker&) = delete;
         Worker& operator=(const Worker&) = delete;
 
-        detail::RenewalQueue& queue() noexcept { return *queue_; }
+        detail::BlockingRenewals& renewals() noexcept { return *renewals_; }
         void stop() noexcept { stop_.request_stop(); }
 
         const Nodes* nodes = nullptr;  ///< whose locks it extends, or has extended last
 
     private:
-        std::shared_ptr<detail::RenewalQueue> queue_;
+        std::shared_ptr<detail::BlockingRenewals> renewals_;
         std::stop_source stop_{};
         std::thread thread_{};
     };
@@ -76,11 +76,11 @@ public:
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
         auto& worker = worker_for_locked(acquisition.state->nodes());
-        worker.queue().add(std::move(acquisition));
+        worker.renewals().add(std::move(acquisition));
     }
 
     void remove(const detail::Acquisition& acquisition) noexcept {
-        if (auto* const worker = find(acquisition.state->nodes())) worker->queue().remove(acquisition);
+        if (auto* const worker = find(acquisition.state->nodes())) worker->renewals().remove(acquisition);
     }
 
 private:
@@ -95,7 +95,7 @@ private:
     Worker& worker_for_locked(const Nodes& nodes) {
         auto found = std::ranges::find(workers_, &nodes, [](const auto& it) { return it->nodes; });
         if (found == workers_.end())
-            found = std::ranges::find_if(workers_, [](const auto& it) { return it->queue().idle(); });
+            found = std::ranges::find_if(workers_, [](const auto& it) { return it->renewals().idle(); });
         if (found == workers_.end()) {
             workers_.push_back(std::make_unique<Worker>(clock_));
             found = workers_.end() - 1;

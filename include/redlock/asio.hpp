@@ -197,11 +197,13 @@ private:
 ///   work. All locks with the same context and the same Nodes object share one mutex. Their functions, except
 ///   the queries, lock it for a short time, too.
 /// - A std::stop_callback on lost() does not run on the executor of the lock, but in a thread that has locked
-///   the mutex. It may construct locks that share the mutex. It may begin operations of such locks. As an
-///   exception from the first of these rules, it may do so even while another thread uses the lock. It may
-///   move or destroy one of these locks only if no other thread uses it. It must neither construct nor use a
-///   lock with another mutex, and must not wait for another thread, because that thread may wait for the
-///   mutex.
+///   the mutex. That thread must not wait for another mutex or for another thread. Therefore the callback may
+///   do only the following with locks:
+///   - call the queries of any lock
+///   - construct a lock with the same context and the same Nodes object
+///   - begin an operation of such a lock, even while another thread calls a function of this lock (an
+///     exception from the first rule)
+///   - move or destroy such a lock, if no other thread uses it
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the
@@ -216,15 +218,16 @@ public:
     /// LockOptions::watchdog must be null or redlock::loop_watchdog().
     ///
     /// Calls of LockOptions::on_lost are posted to the executor. Therefore three things are different from a
-    /// Lock and an AsyncLock:
+    /// redlock::Lock and an AsyncLock:
     ///
     /// - If on_lost throws, the run() of the context throws its exception.
     /// - A posted call is made even if the lock is released, destroyed or acquired again meanwhile.
     /// - If the lock was acquired again, an async_release() in on_lost releases the new acquisition.
     ///
-    /// The library gets the memory for a call in advance. It leaves out a call only if it got none in
-    /// advance, and gets none at the loss either. If there is no memory to post a call, the library tries
-    /// again while the context runs.
+    /// A call needs memory twice: for its arguments, which the library allocates in advance, and for posting
+    /// it. If there was no memory for the arguments in advance, and there is none at the loss either, the
+    /// call is left out. If there is no memory to post the call, the library tries again while the context
+    /// runs.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, nodes, std::move(options))) {}

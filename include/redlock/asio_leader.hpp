@@ -97,15 +97,17 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 
 }  // namespace detail
 
-/// A candidate for the leadership. All rules of Lock (asio.hpp) apply to a Leader. async_run() is its only
-/// operation. The library posts the calls of the functions of the program to the executor of the Leader:
-/// `work`, LeaderOptions::on_error and LeaderOptions::on_failure. The context extends the lock.
-/// LeaderOptions::watchdog must be null or loop_watchdog(), which have the same effect.
+/// A candidate for the leadership. All rules of Lock (asio.hpp) apply to a Leader, except that its completion
+/// signature is another one. async_run() is its only operation. The library posts the calls of the functions
+/// of the program to the executor of the Leader: `work`, LeaderOptions::on_error and
+/// LeaderOptions::on_failure. The context extends the lock. LeaderOptions::watchdog must be null or
+/// loop_watchdog(), which have the same effect.
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
 /// it ends as after a cancellation. The program may destroy a RedisNodes after the Leader, even before
-/// async_run() has ended, but not while another thread destroys the context, or ends or destroys an
-/// AsyncTerm. The destructor of the context does what AsyncNodes::shut_down() does to an AsyncLeader.
+/// async_run() has ended, but not while another thread destroys the context. If the context was destroyed
+/// before, no other thread may end or destroy an AsyncTerm meanwhile. The destructor of the context does what
+/// AsyncNodes::shut_down() does to an AsyncLeader.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;
@@ -132,12 +134,12 @@ public:
     ///
     ///     the operation ends because                    | the exception, which co_await throws
     ///     ----------------------------------------------+-------------------------------------------
+    ///     another async_run() is under way              | a std::system_error with the code
+    ///                                                   | std::errc::operation_in_progress
     ///     the work has failed, and there is no on_error | the exception of the work
     ///     there is no memory to post a call of on_error | std::bad_alloc
     ///     there is no memory to post a call of          | std::bad_alloc
     ///     on_failure, and there is no on_error          |
-    ///     another async_run() is under way              | a std::system_error with the code
-    ///                                                   | std::errc::operation_in_progress
     ///     it was cancelled                              | none
     ///
     /// If there is an on_error, and no memory to post a call of on_failure, on_error gets a std::bad_alloc.
@@ -160,9 +162,9 @@ public:
     /// itself, or have a std::stop_callback on it. Lock (asio.hpp) says what such a callback may do.
     ///
     /// If the call of `work` itself throws, and not its coroutine, the run() of the context throws this
-    /// exception, because the library has only posted the call. This does not count as failed work, unlike
-    /// the exception of a work function of AsyncLeader: on_error is not called, and the operation goes on.
-    /// The term ends at once, unless a `void work(AsyncTerm)` has moved its AsyncTerm to another place.
+    /// exception, because the library has only posted the call. This does not count as failed work: on_error
+    /// is not called, and the operation goes on. (The work of an AsyncLeader has failed in this case.) The
+    /// term ends at once, unless a `void work(AsyncTerm)` has moved its AsyncTerm to another place.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,

@@ -37,7 +37,7 @@ namespace redlock {
 /// A term in an event loop: a Term that the program can end. An AsyncTerm can be moved, but not copied. Any
 /// thread may call the functions of Term. All other functions must be called in the loop (EventLoop says what
 /// that is). An AsyncTerm, and each copy of its Term, may outlive the AsyncLeader, the AsyncNodes and the
-/// RedisNodes, but not their clock.
+/// RedisNodes, but not the clock of the AsyncNodes.
 class AsyncTerm : public Term {
 public:
     /// The function that an AsyncTerm calls to end the term. It gets the exception of the work, or null.

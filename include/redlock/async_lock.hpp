@@ -99,8 +99,8 @@ using Completion = CompletionWith<Result>;
 /// validity is over.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
-/// A lock in an event loop. What the loop does according to this file, such as sending a release, the library
-/// does inside EventLoop::ready() and wake().
+/// A lock in an event loop. If this file says that the loop does something, such as sending a release, the
+/// library does it inside EventLoop::ready() or wake().
 ///
 /// Threads: all functions except the queries and check_ttl() must be called in the loop (EventLoop says what
 /// that is). Any thread may call a query, unless another thread is moving, assigning or destroying the lock.

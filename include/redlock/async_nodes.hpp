@@ -62,11 +62,13 @@ public:
     ///     nodes (a RedisNodes)  | all locks are destroyed
     ///     nodes (another class) | all locks and this object are destroyed
     ///     event_loop            | shut_down() has returned, or this object is destroyed
-    ///     clock and entropy     | all locks and this object are destroyed
+    ///     clock                 | all locks and this object are destroyed, and
+    ///                           | all terms of leaders (async_leader.hpp)
+    ///     entropy               | all locks and this object are destroyed
     ///
     /// So a RedisNodes may be destroyed as soon as all locks are. If an operation of a destroyed lock is
     /// still under way, it goes on without the RedisNodes. Any thread may destroy the RedisNodes, but not
-    /// while another thread shuts down or destroys an AsyncNodes of it, or destroys an AsyncTerm
+    /// while another thread shuts down or destroys an AsyncNodes of it, or ends or destroys an AsyncTerm
     /// (async_leader.hpp).
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
@@ -91,8 +93,8 @@ public:
     ///   on its lost(), but LockOptions::on_lost is not called.
     /// - Releases: this function writes releases to the sockets, and does not wait for the replies. It does
     ///   so for locks that were destroyed but are not released yet, and for keys of acquisitions and releases
-    ///   that were under way. A lock whose extension was under way stays held. Afterwards, the destructor of
-    ///   a lock writes the release of this lock in the same way.
+    ///   that were under way. A lock whose extension was under way stays held. If a lock that is held is
+    ///   destroyed after this function, its destructor writes its release in the same way.
     ///
     /// If the sockets do not accept all releases at once, the destructor of the RedisNodes sends the rest. It
     /// blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the

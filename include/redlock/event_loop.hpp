@@ -35,7 +35,7 @@ namespace redlock {
 /// a time may use the library.
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
-/// functions of AsyncNodes and its locks.
+/// functions of AsyncNodes, its locks and their terms (AsyncTerm).
 class REDLOCK_EXPORT EventLoop {
 public:
     /// The part of the library that does the work of ready() and wake(). Programs do not use it.

@@ -15,16 +15,12 @@ Renewals::Renewals(Front& front)
 Renewals::~Renewals() = default;
 
 void Renewals::add(detail::Acquisition acquisition) {
-    queue_.add(std::move(acquisition));
+    (void)queue_.add(std::move(acquisition));
     wake();
 }
 
-/// In the scope of the queue, remove() does not wait for the end of a round. The timer is set anew, because
-/// an execution context of Asio goes on running as long as a timer is set.
+/// The timer is set anew, because an execution context of Asio goes on running as long as a timer is set.
 void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
-    const detail::RenewalScope scope{{.queue = &queue_,
-                                      .lost_lease = detail::renewal_context().lost_lease,
-                                      .number = detail::renewal_context().number}};
     queue_.remove(acquisition);
     if (!batch_) wake_at(queue_.next_turn());
 }
@@ -32,7 +28,6 @@ void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
 /// First goes on with the round, and then reports losses. In the other order, a lease could be reported as
 /// lost although the replies that extend it have come. A callback of a loss can shut the loop down.
 void Renewals::proceed() {
-    const detail::RenewalScope scope{{.queue = &queue_}};
     if (batch_) go_on();
     const bool reported = queue_.report_losses();
     if (!batch_ && !reported) {
@@ -50,10 +45,12 @@ void Renewals::proceed() {
 void Renewals::go_on() {
     try {
         if (!runner_->advance(batch_->requests, batch_->limits, batch_->tallies)) return;
-        queue_.conclude(*batch_);
+        queue_.apply_votes(*batch_);
+        batch_->describe_holders();
     } catch (...) {  // no memory, or a Nodes of the user that throws
-        queue_.postpone(*batch_);
+        detail::RenewalQueue::postpone(*batch_);
     }
+    queue_.end(*batch_);
     batch_.reset();
 }
 

@@ -7,8 +7,9 @@
 #include <redlock/algorithm.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/detail/lease_state.hpp>
-#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/result.hpp>
+
+#include "blocking_renewals.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -109,7 +110,7 @@ int keep(Nodes& nodes, const KeptLock& lock, pid_t process) {
     };
     const auto state = std::make_shared<detail::LeaseState>(nodes, boot_clock(), lock.resources, options);
     const auto acquisition = state->begin(lock.lease, std::stop_source{std::nostopstate});
-    detail::RenewalQueue renewals{boot_clock()};
+    detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
     for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
         if (process_ends_before(next_turn)) break;

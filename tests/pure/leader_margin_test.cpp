@@ -61,7 +61,7 @@ TEST_P(LeadershipInAnOutage, IsAskedToStopTheMarginBeforeTheEnd) {
 // Rounds that are under way when the report is due end at that moment.
 TEST_F(LeaderMargin, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin) {
     BatchingWorld slow{3, 10s};
-    detail::RenewalQueue its{slow.clock};
+    detail::BlockingRenewals its{slow.clock};
     Leader one{
         slow, the_resource, {.ttl = ttl, .margin = margin, .watchdog = &its}, slow.clock, slow.entropy};
     EXPECT_THAT(one.run_once([&](const Term& term) {
@@ -99,7 +99,7 @@ TEST_F(LeaderMargin, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
 
 TEST_F(LeaderMargin, BeginsNoWorkWithinTheMargin) {
     World slow{3, 5s};
-    detail::RenewalQueue its{slow.clock};
+    detail::BlockingRenewals its{slow.clock};
     Leader late{
         slow, the_resource, {.ttl = ttl, .margin = margin, .watchdog = &its}, slow.clock, slow.entropy};
     for (const std::size_t node : {0U, 1U, 2U}) slow.slow(node, 4s);

@@ -1,4 +1,4 @@
-// A fixture for tests of leaders: a world, a leader whose term a RenewalQueue extends, and its reports.
+// A fixture for tests of leaders: a world, a leader whose term a BlockingRenewals extends, and its reports.
 #pragma once
 
 #include "watched.hpp"

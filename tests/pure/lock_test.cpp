@@ -3,8 +3,9 @@
 #include "world.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/recursive_lock.hpp>
+
+#include "blocking_renewals.hpp"
 
 #include <concepts>
 #include <cstdlib>
@@ -321,7 +322,7 @@ INSTANTIATE_TEST_SUITE_P(LapsedAndWatched, AFailedAcquireOfAHeldLock,
 TEST_P(AFailedAcquireOfAHeldLock, ForgetsTheFormerAcquisition) {
     const auto [lapsed, watched] = GetParam();
     World world;
-    detail::RenewalQueue queue{world.clock};
+    detail::BlockingRenewals queue{world.clock};
     auto lock = world.held({.retry = {.attempts = 1}, .watchdog = watched ? &queue : nullptr});
     if (lapsed) world.pass(11s);
     world.cut_all();

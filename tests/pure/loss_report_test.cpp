@@ -87,7 +87,7 @@ TEST_F(LossReport, IsMadeInTimeWhileOtherNodesHang) {
 // The same with the nodes of the lock itself: node_timeout is longer than the remaining validity.
 TEST_F(LossReport, IsMadeInTimeWhileItsOwnNodesHang) {
     World slow{5, 20s};
-    detail::RenewalQueue list{slow.clock};
+    detail::BlockingRenewals list{slow.clock};
     Clock::time_point told{};
     auto lock = slow.lock(
         {.ttl = 30s, .watchdog = &list, .on_lost = [&](const Result&) { told = slow.clock.now(); }});
@@ -279,12 +279,12 @@ TEST_F(LossReport, IsMadeForAllLostLocksAtOnce) {
 // A loss is reported during the turn of a queue. The context of the turn is restored afterwards.
 TEST(RenewalScope, RestoresTheFormerContext) {
     const int queue = 0;
-    const detail::RenewalScope turn{{.queue = &queue}};
+    const detail::RenewalScope turn{{.renewals = &queue}};
     {
-        const detail::RenewalScope report{{.queue = &queue, .number = 7}};
+        const detail::RenewalScope report{{.renewals = &queue, .number = 7}};
         EXPECT_EQ(detail::renewal_context().number, 7U);
     }
-    EXPECT_EQ(detail::renewal_context().queue, &queue);
+    EXPECT_EQ(detail::renewal_context().renewals, &queue);
     EXPECT_EQ(detail::renewal_context().number, 0U);
 }
 

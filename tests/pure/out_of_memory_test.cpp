@@ -10,9 +10,10 @@
 #include <redlock/async_leader.hpp>
 #include <redlock/async_lock.hpp>
 #include <redlock/async_semaphore.hpp>
-#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/query.hpp>
 #include <redlock/semaphore.hpp>
+
+#include "blocking_renewals.hpp"
 
 #include <new>
 #include <optional>
@@ -85,7 +86,7 @@ TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNoKeys) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Client world;
-        detail::RenewalQueue queue{world.clock};
+        detail::BlockingRenewals queue{world.clock};
         auto lock = world.lock(options(&queue));
         Result result{Errc::not_held};
         went_on = fails_after(count, [&] { result = lock.acquire(); });
@@ -106,7 +107,7 @@ TEST_P(OutOfMemory, ASemaphoreFailsAndLeavesNoKeys) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Client world;
-        detail::RenewalQueue queue{world.clock};
+        detail::BlockingRenewals queue{world.clock};
         for (std::size_t node = 0; node < world.size(); ++node)
             world.command(node, {"SET", "{jobs}:slot:0", "x", "PX", "1000"});
         Semaphore semaphore{world, "jobs", 2, options(&queue), world.clock, world.entropy};
@@ -129,7 +130,7 @@ TEST_P(OutOfMemory, ASemaphoreFailsAndLeavesNoKeys) {
 TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     for (long count = 0;; ++count) {
         Client world;
-        detail::RenewalQueue queue{world.clock};
+        detail::BlockingRenewals queue{world.clock};
         auto lock = world.lock(options(&queue));
         EXPECT_THAT(lock.acquire(), Succeeds());
         Result extended{Errc::not_held};
@@ -542,7 +543,7 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsInALaterTurn) {
         for (bool went_on = true; went_on; ++count) {
             Setting it;
             auto& clock = it.world.network.clock();
-            detail::RenewalQueue queue{clock};
+            detail::BlockingRenewals queue{clock};
             const auto turns_until = [&](Clock::time_point end) {
                 for (auto next = queue.turn(); next < end; next = queue.turn())
                     it.world.network.pass(next - clock.now());
@@ -980,7 +981,7 @@ TEST_P(OutOfMemory, AWatchdogExtendsInALaterTurn) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Client world;
-        detail::RenewalQueue queue{world.clock};
+        detail::BlockingRenewals queue{world.clock};
         auto lock = world.lock(options(&queue));
         auto other = world.lock("other", options(&queue));
         EXPECT_THAT(lock.acquire(), Succeeds());
@@ -1000,7 +1001,7 @@ TEST_P(OutOfMemory, AWatchdogExtendsInALaterTurn) {
 // C6. If there is no memory as long as the lock is valid, its loss is still reported in time.
 TEST_P(OutOfMemory, TheLossIsStillReported) {
     Client world;
-    detail::RenewalQueue queue{world.clock};
+    detail::BlockingRenewals queue{world.clock};
     Clock::time_point told{};
     auto with_notice = options(&queue);
     with_notice.on_lost = [&](const Result&) { told = world.clock.now(); };

@@ -97,11 +97,9 @@ TEST_F(RenewalQueue, EndsARoundWhenTheLossOfALockThatIsNotExtendedIsDue) {
     pass(28s);
     const auto due = world.clock.now() + limited.remaining() - 5ms;
     world.clock.advance(1200ms);
-    auto batch = queue.begin_batch();
-    ASSERT_TRUE(batch);
-    EXPECT_EQ(batch->acquisitions.size(), 1U);
-    EXPECT_EQ(batch->limits.deadline, due);
-    queue.postpone(*batch);
+    queue.turn();
+    EXPECT_EQ(world.batches.back(), 1U);
+    EXPECT_EQ(world.deadline, due);
 }
 
 // This also holds if the holder has extended the lock itself, with another ttl.
@@ -203,7 +201,7 @@ public:
 // because another thread may have seen the end of the validity.
 TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
     StallingWorld world;
-    detail::RenewalQueue list{world.stalling};
+    detail::BlockingRenewals list{world.stalling};
     Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
     EXPECT_THAT(lock.acquire(), Succeeds());
     world.pass(15s);
@@ -336,7 +334,7 @@ TEST_F(RenewalQueue, DoesNotExtendADestroyedLock) {
 
 TEST_F(RenewalQueue, RejectsImpossibleOptions) {
     World other;
-    detail::RenewalQueue of_another_clock{other.clock};
+    detail::BlockingRenewals of_another_clock{other.clock};
     const auto refusal_of = [this](const LockOptions& options) {
         return refusal([&] { world.lock(options); });
     };

@@ -1,9 +1,9 @@
-// A fixture for tests of the watchdog: a world whose locks a RenewalQueue extends, turn by turn.
+// A fixture for tests of the watchdog: a world whose locks a BlockingRenewals extends, turn by turn.
 #pragma once
 
 #include "world.hpp"
 
-#include <redlock/detail/renewal_queue.hpp>
+#include "blocking_renewals.hpp"
 
 #include <functional>
 #include <new>
@@ -13,7 +13,7 @@
 
 namespace redlock::test {
 
-/// Records how many extensions shared each round.
+/// Records the rounds of extensions, and how many extensions shared each.
 class BatchingWorld : public World {
 public:
     using World::World;
@@ -22,6 +22,7 @@ public:
              std::span<Tally> tallies) override {
         if (requests.front().command.verb == Verb::compare_and_expire) {
             batches.push_back(requests.size());
+            deadline = limits.deadline;
             if (throws) throw std::bad_alloc{};
             World::ask(requests, limits, tallies);
             return std::exchange(round_ended, [] {})();
@@ -30,6 +31,7 @@ public:
     }
 
     std::vector<std::size_t> batches;
+    Clock::time_point deadline{};  // of the last extension
     bool throws = false;
     std::function<void()> round_ended = [] {};  // called as an Observer is: in the thread of the round
 };
@@ -59,7 +61,7 @@ struct Watched : testing::Test {
     Clock::time_point end_of(const Lock& lock) { return world.clock.now() + lock.remaining(); }
 
     BatchingWorld world;
-    detail::RenewalQueue queue{world.clock};
+    detail::BlockingRenewals queue{world.clock};
     std::vector<Result> losses;
     Clock::time_point told_at{};
     int turns = 0;

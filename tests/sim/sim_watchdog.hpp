@@ -1,9 +1,11 @@
-// Runs the real RenewalQueue in a fiber of a simulated process. A Watchdog runs it in a thread.
+// Runs the real BlockingRenewals in a fiber of a simulated process. A Watchdog runs it in a thread.
 #pragma once
 
 #include "process.hpp"
 
-#include <redlock/detail/renewal_queue.hpp>
+#include <redlock/detail/renewer.hpp>
+
+#include "blocking_renewals.hpp"
 
 #include <stop_token>
 #include <utility>
@@ -13,23 +15,23 @@ namespace redlock::sim {
 class SimWatchdog final : public detail::Renewer {
 public:
     /// Starts the fiber now. It ends with the process.
-    SimWatchdog(Process& process, Clock& clock) : process_(process), queue_(clock) {
-        process_.spawn([this] { queue_.run(std::stop_token{}); }, Service::background);
+    SimWatchdog(Process& process, Clock& clock) : process_(process), renewals_(clock) {
+        process_.spawn([this] { renewals_.run(std::stop_token{}); }, Service::background);
     }
 
-    Clock& clock() noexcept override { return queue_.clock(); }
+    Clock& clock() noexcept override { return renewals_.clock(); }
 
-    void add(detail::Acquisition acquisition) override { queue_.add(std::move(acquisition)); }
+    void add(detail::Acquisition acquisition) override { renewals_.add(std::move(acquisition)); }
 
     /// Ignores a crash while it waits: the round ends with the process, so the wait ends as well.
     void remove(const detail::Acquisition& acquisition) noexcept override {
         const Process::IgnoreCrash ignore_crash{process_};
-        queue_.remove(acquisition);
+        renewals_.remove(acquisition);
     }
 
 private:
     Process& process_;
-    detail::RenewalQueue queue_;
+    detail::BlockingRenewals renewals_;
 };
 
 }  // namespace redlock::sim

@@ -284,10 +284,11 @@ public:
             stopping = decide_to_stop_locked();
         }
         // A callback may call Lock::release() in this thread of the watchdog. The RenewalScope (renewer.hpp)
-        // tells Lock::release() two facts about the thread. One is the queue of the watchdog for which the
-        // thread works: the release must not wait for this queue, because the queue waits for the callback.
-        // The other is the lost acquisition: the release must not release a later acquisition.
-        const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
+        // tells Lock::release() two facts about the thread. One is the watchdog whose turn the thread takes:
+        // the release must not wait for the end of this turn, because the turn waits for the callback. The
+        // other is the lost acquisition: the release must not release a later acquisition.
+        const RenewalScope scope{
+            {.renewals = renewal_context().renewals, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
             if (options_.on_lost && may_call_on_lost(number)) options_.on_lost(loss);

@@ -1,7 +1,8 @@
 // The work of a watchdog, which extends leases (held locks) and reports when one is lost. This class decides
 // which leases are extended together in the next round, and which losses are reported before. A round sends
-// extensions to all nodes and counts their votes. The class has no thread: Watchdog runs a thread for each
-// queue, an event loop makes the rounds in steps, and tests and simulations call turn() themselves.
+// extensions to all nodes and counts their votes. The class does no I/O and never waits. The rounds are made
+// by BlockingRenewals (src/blocking_renewals.hpp) in a thread, and by Renewals (src/loop/renewals.hpp) in an
+// event loop.
 //
 // - Leases on the same Nodes that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.
@@ -31,7 +32,7 @@
 
 namespace redlock::detail {
 
-class RenewalQueue final : public Renewer {
+class RenewalQueue {
 public:
     /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
@@ -45,78 +46,64 @@ public:
         std::vector<Tally> tallies{};
         RoundLimits limits{};
         Clock::time_point start{};
-        std::stop_source next_round_ended{};
+        /// A stop is requested when the round has ended.
+        std::stop_source ended{};
 
         Nodes& nodes() const { return acquisitions.front().state->nodes(); }
+        bool has(const LeaseState& lease) const noexcept {
+            return std::ranges::any_of(acquisitions,
+                                       [&](const auto& it) { return it.state.get() == &lease; });
+        }
+
+        /// Writes the holder descriptions anew, because they expire with the old ttl. No reply is awaited.
+        void describe_holders() const noexcept {
+            for (std::size_t i = 0; i < acquisitions.size(); ++i) {
+                const auto& state = *acquisitions[i].state;
+                state.describe_holder(leases[i], state.request().ttl, limits.deadline);
+            }
+        }
     };
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
     RenewalQueue(const RenewalQueue&) = delete;
     RenewalQueue& operator=(const RenewalQueue&) = delete;
 
-    Clock& clock() noexcept override { return *clock_; }
+    Clock& clock() const noexcept { return *clock_; }
 
-    void add(Acquisition acquisition) override {
+    /// Begins to extend an acquisition, see Renewer::add(). Returns when its next turn is due.
+    Clock::time_point add(Acquisition acquisition) {
         const auto plan = acquisition.state->plan(acquisition.number);
-        if (plan.next() == Clock::never()) return;  // a callback of lost() has released it meanwhile
+        if (plan.next() == Clock::never())
+            return plan.next();  // a callback of lost() has released it meanwhile
         const std::lock_guard guard{mutex_};
         if (auto* const entry = find_locked(acquisition.state.get()))
             *entry = Entry{std::move(acquisition), plan};
         else
             entries_.push_back({std::move(acquisition), plan});
-        if (plan.next() < wakeup_at_) wake_.request_stop();
+        return plan.next();
     }
 
-    void remove(const Acquisition& acquisition) noexcept override {
-        const auto* const lease = acquisition.state.get();
-        std::unique_lock guard{mutex_};
-        if (auto* const entry = find_locked(lease); entry && entry->acquisition.number <= acquisition.number)
-            (void)take_locked(*entry);
-        // A callback in the thread of this queue must not wait for the end of its own turn. If this turn
-        // makes a round, all extensions of the round were sent before the callback.
-        if (renewal_context().queue == this) return;
-        while (std::ranges::find(in_flight_, lease) != in_flight_.end()) {
-            const auto ended = round_ended_.get_token();
-            guard.unlock();
-            clock_->sleep_until(Clock::never(), ended);
-            guard.lock();
-        }
-    }
-
-    /// Returns true if there is no lease, and no turn is under way.
-    bool idle() const {
+    /// Ends the extension of an acquisition. A round that extends it may be under way.
+    void remove(const Acquisition& acquisition) noexcept {
         const std::lock_guard guard{mutex_};
-        return entries_.empty() && !busy_;
+        auto* const entry = find_locked(acquisition.state.get());
+        if (entry && entry->acquisition.number <= acquisition.number) (void)take_locked(*entry);
     }
 
-    /// Takes turns until a stop is requested on `stop`.
-    void run(const std::stop_token& stop) {
-        const std::stop_callback interrupt{stop, [this] { wake(); }};
-        while (!stop.stop_requested()) {
-            (void)turn();
-            const auto [until, token] = next_wakeup(stop);
-            clock_->sleep_until(until, token);
-        }
+    /// Returns true if there is no lease.
+    bool empty() const noexcept {
+        const std::lock_guard guard{mutex_};
+        return entries_.empty();
     }
 
-    /// Takes one turn: reports the losses that are due; if there are none, makes one round of extensions.
-    /// Returns when the next turn is due.
-    Clock::time_point turn() {
-        const RenewalScope scope{{.queue = this}};
-        set_busy(true);
-        if (!report_losses())
-            if (auto batch = begin_batch()) renew(*batch);
-        set_busy(false);
-        return next_turn();
-    }
-
-    // ---- The parts of a turn, for an event loop. Its thread must be in a RenewalScope of this queue, and
-    // only one batch can be under way.
+    // ---- The parts of a turn. Only one batch can be under way.
 
     /// Returns when the next turn is due.
     Clock::time_point next_turn() const noexcept {
         const std::lock_guard guard{mutex_};
-        return next_turn_locked();
+        auto next = Clock::never();
+        for (const auto& entry : entries_) next = std::min(next, entry.plan.next());
+        return next;
     }
 
     /// Returns when the next loss is due, unless its lease is extended before.
@@ -148,29 +135,39 @@ public:
             if (batch) make_requests(*batch);
             return batch;
         } catch (const std::bad_alloc&) {
-            if (batch)
+            if (batch) {
                 postpone(*batch);
-            else
+                end(*batch);
+            } else {
                 postpone_due();
+            }
             return std::nullopt;
         }
     }
 
-    /// Ends the turn: applies the votes to each lease, and writes the holder descriptions anew, because they
-    /// expire with the old ttl.
-    void conclude(Batch& batch) noexcept {
-        try {
-            apply_votes(batch);
-        } catch (...) {  // no memory
-            return postpone(batch);
+    /// Applies the votes of the round to each lease. Can throw std::bad_alloc; then postpone() must follow.
+    void apply_votes(Batch& batch) {
+        const auto ended = clock_->now();
+        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
+            const auto& [state, number] = batch.acquisitions[i];
+            const auto until = algorithm::valid_until(batch.start, state->request());
+            state->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
         }
-        finish_round(batch);
     }
 
-    /// Ends the turn if the round could not be made: the leases are tried again after a pause.
-    void postpone(Batch& batch) noexcept {
+    /// Has the leases tried again after a pause, because the round has failed without votes.
+    static void postpone(const Batch& batch) noexcept {
         for (const auto& [lease, number] : batch.acquisitions) lease->postpone(number);
-        finish_round(batch);
+    }
+
+    /// Ends the turn, after apply_votes() or postpone(). A lease in the batch can be extended again.
+    void end(Batch& batch) noexcept {
+        {
+            const std::lock_guard guard{mutex_};
+            for (auto& entry : entries_)
+                if (std::exchange(entry.in_flight, false)) entry.plan = entry.new_plan();
+        }
+        batch.ended.request_stop();
     }
 
 private:
@@ -207,16 +204,6 @@ private:
         return {};
     }
 
-    /// Makes the round of a batch, and blocks meanwhile.
-    void renew(Batch& batch) {
-        try {
-            batch.nodes().ask(batch.requests, batch.limits, batch.tallies);
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            return postpone(batch);
-        }
-        conclude(batch);
-    }
-
     /// Returns the lease that is due first and all that can be extended in the same round; nothing if none is
     /// due.
     std::optional<Batch> take_batch() {
@@ -239,11 +226,9 @@ private:
             due.resize(longest_batch);
         }
         batch.acquisitions.reserve(due.size());
-        in_flight_.reserve(due.size());
         for (auto* const entry : due) {
             entry->in_flight = true;
             batch.acquisitions.push_back(entry->acquisition);
-            in_flight_.push_back(entry->acquisition.state.get());
         }
         return batch;
     }
@@ -283,71 +268,11 @@ private:
         batch.start = clock_->now();
     }
 
-    void apply_votes(Batch& batch) {
-        const auto ended = clock_->now();
-        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
-            const auto& [state, number] = batch.acquisitions[i];
-            const auto until = algorithm::valid_until(batch.start, state->request());
-            state->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
-        }
-        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
-            const auto& state = *batch.acquisitions[i].state;
-            state.describe_holder(batch.leases[i], state.request().ttl, batch.limits.deadline);
-        }
-    }
-
-    /// Ends the round, and wakes the releases that wait for its end in remove().
-    void finish_round(Batch& batch) noexcept {
-        {
-            const std::lock_guard guard{mutex_};
-            for (auto& entry : entries_)
-                if (std::exchange(entry.in_flight, false)) entry.plan = entry.new_plan();
-            in_flight_.clear();
-            std::swap(round_ended_, batch.next_round_ended);
-        }
-        batch.next_round_ended.request_stop();
-    }
-
-    Clock::time_point next_turn_locked() const noexcept {
-        auto next = Clock::never();
-        for (const auto& entry : entries_) next = std::min(next, entry.plan.next());
-        return next;
-    }
-
-    /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
-    /// new token, returns a short sleep instead.
-    std::pair<Clock::time_point, std::stop_token> next_wakeup(const std::stop_token& stop) {
-        const std::lock_guard guard{mutex_};
-        wakeup_at_ = next_turn_locked();
-        try {
-            if (wake_.stop_requested()) wake_ = std::stop_source{};
-        } catch (const std::bad_alloc&) {
-            return {std::min(wakeup_at_, clock_->now() + std::chrono::milliseconds{10}), stop};
-        }
-        if (stop.stop_requested()) wake_.request_stop();
-        return {wakeup_at_, wake_.get_token()};
-    }
-
-    void wake() noexcept {
-        const std::lock_guard guard{mutex_};
-        wake_.request_stop();
-    }
-
-    void set_busy(bool busy) noexcept {
-        const std::lock_guard guard{mutex_};
-        busy_ = busy;
-    }
-
     Clock* const clock_;
 
-    // Guarded by mutex_, which is never held during a round, a wait or a callback
+    // Guarded by mutex_, which is never held during a callback
     mutable std::mutex mutex_{};
     std::vector<Entry> entries_{};
-    std::vector<const LeaseState*> in_flight_{};  // the leases in the present round
-    std::stop_source round_ended_{};              // a stop is requested when this round has ended
-    std::stop_source wake_{};                     // ends the sleep before the next turn
-    Clock::time_point wakeup_at_ = Clock::never();
-    bool busy_ = false;  // a turn is under way
 };
 
 }  // namespace redlock::detail
