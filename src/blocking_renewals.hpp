@@ -32,8 +32,8 @@ public:
 
     void remove(const Acquisition& acquisition) noexcept override {
         queue_.remove(acquisition);
-        // A callback in the thread that takes the turns must not wait for the end of its own turn. If this
-        // turn makes a round, all extensions of the round were sent before the callback.
+        // A callback in the thread that takes the turns must not wait for the end of its own turn. If it is a
+        // callback of an Observer, which is called at the end of a round, all extensions were sent before.
         if (renewal_context().renewals == this) return;
         std::unique_lock guard{mutex_};
         while (batch_ != nullptr && batch_->has(*acquisition.state)) {
@@ -87,7 +87,8 @@ private:
         queue_.end(*batch);  // wakes the releases that wait in remove()
     }
 
-    /// Begins a batch. A release waits for its end from now on, so no release may come in between.
+    /// Begins a batch. remove() must not run between begin_batch() and the change of batch_, because it would
+    /// not wait for the end of this batch.
     bool begin(std::optional<Batch>& batch) {
         const std::lock_guard guard{mutex_};
         batch = queue_.begin_batch();

@@ -13,8 +13,9 @@
 //      reached, also where the node refused, as the specification says. After a random pause, it begins again
 //      with step 1 (acquire.hpp).
 //
-// To extend the lock, the client does steps 1 to 4 with a command that resets the expiry if the key still has
-// the owner. The command goes to every node that the command of step 2 may have reached.
+// To extend the lock, the client does steps 1 to 4 with another command. If the key still has the owner, this
+// command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
+// command of step 2 may have reached.
 //
 // Words from other files: a *request* is a command, and the set of nodes to which it is sent. In a *round*,
 // the client sends a request and collects the votes. The vote of a node is granted, refused, or unknown if
@@ -182,9 +183,15 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 ///   may have deleted the key.
 /// - `no_quorum`: all other cases.
 ///
-/// Before Lease::valid_until, the release can be repeated if the error is `no_quorum`. It can also be
-/// repeated if the error is `lost`, but no majority has answered. In all other cases `lease` is empty
-/// afterwards.
+/// If the release can be repeated, `lease` is left as it is. Otherwise it is empty afterwards:
+///
+///     at the end of the call        | `lease`
+///     ------------------------------+-------------------------------------------
+///     Lease::valid_until has passed | empty
+///     the error is `no_quorum`      | can be released again
+///     the error is `lost`           | can be released again if no majority has
+///                                   | answered, otherwise empty
+///     success                       | empty
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

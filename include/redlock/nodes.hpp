@@ -69,7 +69,8 @@ enum class Verb : std::uint8_t {
     /// Sets each resource to `owner` with the expiry `ttl`: `SET resource owner NX PX ttl`. Granted if every
     /// resource was free.
     set_if_absent,
-    /// Raises the expiry to `ttl`. Granted if every resource still holds `owner`.
+    /// Sets the expiry to `ttl`, unless the remaining time is longer. Granted if every resource still holds
+    /// `owner`.
     compare_and_expire,
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
@@ -77,8 +78,10 @@ enum class Verb : std::uint8_t {
     /// count, which is larger than every earlier count of this node for any of the resources.
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
-    /// holds `owner` and has a count. A node refuses a `fence` that is far ahead of its wall clock, and
-    /// reports its own count then (see fencing.hpp).
+    /// holds `owner` and has a count. Counts are not smaller than the time of the node's wall clock.
+    /// Therefore
+    /// a node refuses a `fence` that is far ahead of its clock, and reports its own count then (see
+    /// fencing.hpp).
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
     /// reserved for this waiter now; a refusal comes with the waiter's place in the queue.
@@ -303,7 +306,8 @@ public:
 
     struct WakeUp {
         bool connected = false;  ///< False if the connection has failed: the waiter no longer listens.
-        std::string ticket{};    ///< The ticket in the message; empty if no message has come.
+        /// The ticket in the message; empty if no message with a ticket of this client has come.
+        std::string ticket{};
     };
     /// Blocks until a message has come, until `until`, or until a stop is requested. Requires that the waiter
     /// listens.

@@ -118,9 +118,9 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 ///
 /// Other clients wait if a node has woken a waiter: NodeReport::count is then positive. If no node has woken
 /// a waiter, a node that has not replied may be the home node. Therefore the function records nothing if a
-/// node that was sent the release has not replied, or has replied only that a key has another type. A lock of
-/// several resources has waiters in the queue of each. All its resources get the same record, because a reply
-/// does not say which of them has a waiter.
+/// node that was sent the release has not replied, or has replied only that a key has another type. If the
+/// lock had several resources, locks of one of them can wait in its queue. All the resources get the same
+/// record, because a reply does not say which of them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

@@ -41,6 +41,7 @@ Flow Acquire::run_with_place() {
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;
+            // If only the limit of this wait has passed, and not queue_timeout, further attempts may follow.
             last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
         }
         const auto attempts = repeat();
@@ -74,6 +75,7 @@ Flow Acquire::wait_in_queue() {
         const auto waiting = place_->wait(latest_);
         co_await waiting;
     }
+    // After `latest_`, there is time for one attempt only.
     last_attempt_ = place_->wake() == PlaceInQueue::Wake::over;
     if (place_->wake() == PlaceInQueue::Wake::no_queue) {
         latest_ = std::min(latest_, place_->until());

@@ -125,7 +125,7 @@ class [[nodiscard]] Flow {
 public:
     class promise_type {
     public:
-        /// Is called with the object whose member function the flow is.
+        /// Is called with the object (*this) whose member function the flow is.
         static void* operator new(std::size_t bytes, Steps& steps);
         // NOLINTNEXTLINE(misc-new-delete-overloads): only new needs the Steps
         static void operator delete(void* frame) noexcept { FrameMemory::deallocate(frame); }
@@ -203,7 +203,7 @@ struct Turn {
     bool has_come = false;  ///< The front writes whether it is the turn of this waiter.
 };
 
-/// The turn that a flow waits for. A waiter keeps its turn until it is destroyed.
+/// The turn that a flow waits for. A waiter keeps its turn until the Waiter is destroyed.
 struct PendingTurn {
     Waiter* waiter;
     Turn* turn;
@@ -225,7 +225,7 @@ struct PendingMessage {
     Waiter::WakeUp* message;
 };
 
-/// A holder description that a flow has written (LeaseState::describe_holder()). No reply is awaited.
+/// A holder description that the front writes (LeaseState::describe_holder()). No reply is awaited.
 struct PendingDescription {
     const detail::LeaseState* state;
     const Lease* lease;
@@ -244,7 +244,8 @@ using Pending = std::variant<std::monostate, PendingRound, PendingPause, Pending
 ///         ...  // do what operation.pending() describes
 ///     flow.result();
 ///
-/// A front can destroy a suspended flow. The Steps object then says which commands are left to do.
+/// A front can destroy a suspended flow. The function for_each_unreleased() of the Steps object, if it has
+/// one, then says which commands are left to do.
 class Operation {
 public:
     /// `memory` is that of the frames, see FrameMemory. It must outlive the operation.
@@ -287,7 +288,7 @@ private:
     std::exception_ptr failure_{};
 };
 
-/// The base of an operation with its memory, which exists before the operation.
+/// A base class of an operation, so that the memory exists before the Operation, which refers to it.
 template <std::size_t size>
 struct OperationMemory {
     alignas(std::max_align_t) std::array<std::byte, size> bytes;  // without {}, which would set all to zero

@@ -16,7 +16,8 @@ ReleaseLock::ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acq
       release_(operation, lock_.state->clock(), lock_.state->resources(), lease_,
                lock_.state->options().fair) {}
 
-/// An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
+/// Ends the validity, and returns the lease to release. Returns an empty lease if there is none. A release
+/// that was not confirmed can be repeated, but once the validity has ended, this is needless.
 Lease ReleaseLock::begin() {
     auto& state = *lock_.state;
     if (lock_.watchdog && !state.lease(acquisition_).empty())
@@ -46,11 +47,14 @@ ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::millis
     request_.ttl = ttl;
 }
 
-/// A callback on lost() may destroy the lock in apply_extension(), and its nodes and its watchdog, too. They
-/// are not used after that.
+/// If the lock is lost, apply_extension() runs the callbacks on lost(). They may destroy the lock, its nodes
+/// and its watchdog. Then plan() says that the lease needs no watchdog any more. Otherwise the lock still
+/// exists, and add() has the watchdog report the loss.
 Flow ExtendLock::run() {
     auto& state = *lock_.state;
-    const auto now = state.clock().now();  // read before the lease, as in Lock::valid()
+    // The clock is read before the lease. Otherwise a renewal by the watchdog in between could make a valid
+    // lease look lapsed.
+    const auto now = state.clock().now();
     before_ = state.lease(acquisition_);
     if (before_.empty() || before_.released) co_return Errc::not_held;
     if (!before_.valid_at(now) || state.lost().stop_requested()) co_return Errc::lost;
@@ -74,7 +78,7 @@ Flow ExtendLock::run() {
 template <class AcquireFlow>
 Flow AcquireLock<AcquireFlow>::run() {
     auto& state = *lock_.state;
-    const auto now = state.clock().now();  // read before the lease, as in Lock::valid()
+    const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
     if (!state.lease().empty()) {
         const auto releasing = release_earlier();

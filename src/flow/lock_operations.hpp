@@ -102,6 +102,7 @@ public:
         return acquire_ ? acquire_->take_result() : Result{error};
     }
     /// Calls `send` with each command that is left to do if run() was destroyed or has thrown, see Retries.
+    /// If `send` throws, the function can be called again.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (earlier_) return earlier_->for_each_unreleased(send);
@@ -118,7 +119,7 @@ private:
         const auto& state = *lock_.state;
         Release release{operation(), state.clock(), state.resources(), unextended_, state.options().fair};
         const auto request = release.request_at(state.clock().now());
-        unextended_.released = true;  // the next request is a repeated one
+        unextended_.released = true;  // if `send` throws, the next request is a repeated one
         send(request);
     }
 

@@ -65,9 +65,9 @@ public:
     void advance();
 
     /// Waits until the server sends something, and reads it. Takes one system call instead of poll() and
-    /// recv(). Returns without input after half of node_timeout, which the kernel makes longer
-    /// (RoundDriver::receive_or_wait()), or when a signal arrives. Does nothing if the connection is not
-    /// ready.
+    /// recv(). Returns without input when a signal arrives, or after half of node_timeout, which the kernel
+    /// rounds up (the table at RoundDriver::receive_or_wait() says how far). Does nothing if the connection
+    /// is not ready.
     void receive_or_wait();
 
     bool ready() const noexcept { return state_ == State::ready; }
@@ -92,7 +92,7 @@ public:
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
-    // ---- In the states ready and handshaking.
+    // ---- In every state except broken.
 
     /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. With
     /// the run id, the caller recognises one server that answers for two nodes under two addresses. The state
@@ -157,9 +157,9 @@ public:
     /// Returns how many collected commands were written since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
-    /// Sends a command that consists of `words`, for AdminConnection and the listeners. They wait for the
-    /// answer() before they send another one. From then on, lists of up to 16 texts and numbers are accepted
-    /// as replies.
+    /// Sends a command that consists of `words`, for AdminConnection. The caller waits for the answer()
+    /// before it sends another command. From then on, lists of up to 16 texts and numbers are accepted as
+    /// replies.
     void ask(std::span<const std::string_view> words);
 
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
@@ -209,7 +209,7 @@ private:
     void repeat(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
-    /// Returns the buffer for bytes that follow those that were written last.
+    /// Returns the buffer for the next bytes: plain text with TLS, otherwise the bytes for the socket.
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     /// Returns the buffer for a command, which must not be written before the handshake.
     std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }

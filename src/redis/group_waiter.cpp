@@ -14,8 +14,9 @@ GroupWaiter::~GroupWaiter() {
 }
 
 /// A probe of a node that has failed may take node_timeout in vain. Therefore a waiter without a home node
-/// first tries the trusted nodes. If none of them accepts, it probes the others. The rounds may not do so,
-/// because they may use the other set of connections (sharing_choice.hpp), which has a health of its own.
+/// first tries the trusted nodes. If none of them accepts, it probes the others. It cannot leave the probes
+/// to the rounds, because these may use the other set of connections (sharing_choice.hpp), which has a health
+/// of its own.
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
     if (listener_) return listen_at_first(homes, true, limits);
@@ -34,7 +35,8 @@ bool GroupWaiter::listen_at_first(NodeSet homes, bool may_probe, const RoundLimi
 }
 
 /// Subscribes at this node, and then disconnects from the present home node. Returns false, and stays at the
-/// present home node, if this one does not answer in time or refuses the subscription.
+/// present home node, if the other node does not answer in time or refuses the subscription, or if a stop is
+/// requested.
 bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits& limits) {
     const auto start = network_.clock().now();
     if (limits.stop.stop_requested() || start >= limits.deadline) return false;  // begins no probe in vain
@@ -61,13 +63,13 @@ bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits&
 /// Connects and subscribes. Returns true once the server has confirmed the subscription.
 bool GroupWaiter::await_subscription(Listener& listener, Clock::time_point until,
                                      const std::stop_token& stop) {
-    while (!stop.stop_requested() && network_.clock().now() < until) {
+    for (;;) {
         if (listener.listens()) return true;
-        if (listener.connection().broken()) return false;
+        if (listener.connection().broken() || stop.stop_requested()) return false;
+        if (network_.clock().now() >= until) return false;
         wait(listener.connection(), until, stop);
         listener.advance();
     }
-    return false;
 }
 
 std::string GroupWaiter::new_ticket() {
@@ -93,9 +95,9 @@ std::optional<std::string> GroupWaiter::read_messages() {
     return earlier;
 }
 
-/// The message that wakes this waiter mostly comes alone. If the waiter sleeps on after a message, others
-/// publish on its channel. It then reads only once in 10 ms, because each message would cost a system call or
-/// two, and somebody could keep the processor busy with a flood of them.
+/// The message that wakes this waiter mostly comes alone. If the waiter has to sleep again after a message,
+/// another client publishes on its channel. It then reads only once in 10 ms, because each message would cost
+/// a system call or two, and a flood of them would keep the processor busy.
 Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
     constexpr auto shortest_pause = std::chrono::milliseconds{10};
     auto& connection = listener_->connection();

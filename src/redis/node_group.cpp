@@ -71,7 +71,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
     auto& network = groups.front()->network_;
     std::vector<Connection*> owing;
     std::vector<PollEntry> entries;
-    // Even if the deadline has passed, the sockets are looked at once: they mostly accept all bytes.
+    // Even if the deadline has passed, the sockets get one chance, because they mostly accept all bytes.
     for (auto now = Clock::time_point::min(); now < deadline;) {
         now = network.clock().now();
         owing.clear();
@@ -154,6 +154,8 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     return next;
 }
 
+/// The order of the nodes does not matter here. A release that wakes a waiter is awaited, so
+/// write_collected() has written it.
 bool NodeGroup::write_all(Clock::time_point now) {
     bool unsent = false;
     for (const auto& node : nodes_) {

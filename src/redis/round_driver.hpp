@@ -100,7 +100,7 @@ private:
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
     WokenRounds* const woken_;              // null unless the nodes share connections
-    bool out_of_memory_ = false;            // since it was woken
+    bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
     Clock::time_point now_;                 // updated after each step that takes time
     detail::CommandForEachNode command_{};  // of a round with one request
     std::array<CheckedOut, max_nodes> connections_{};

@@ -15,9 +15,9 @@
 //                 |                                                 | forget() → free
 //     ending      | the lease is not extended any more, and no      | begin_release() → unconfirmed
 //                 | further loss is reported: ending_ is true       | forget() → free
-//     unconfirmed | its release has begun, and a majority of the    | end_release(), if a majority has
-//                 | nodes has not confirmed it yet: lease_.released | confirmed it → free
-//                 | is true                                         | forget() → free
+//     unconfirmed | its release has begun, and may have to be       | end_release(), if it need not be
+//                 | repeated: lease_.released is true               | repeated → free
+//                 |                                                 | forget() → free
 //
 // The lease can be used until `valid_until` in the states held and ending. With LockOptions::margin, the loss
 // is reported that much before `valid_until`, so that the holder can finish its work.
@@ -176,8 +176,8 @@ public:
     }
 
     /// Records the outcome of a release. `left` is what algorithm::release() has left of the lease: nothing
-    /// if a majority has confirmed the release. Otherwise the lease stays as it is, so that a repeated
-    /// release goes to the same nodes.
+    /// if the release need not be repeated. Otherwise the lease stays as it is, so that a repeated release
+    /// goes to the same nodes.
     void end_release(std::uint64_t number, const Lease& left) noexcept {
         const std::lock_guard guard{mutex_};
         if (is_current_locked(number)) has_lease_ = !left.empty();

@@ -66,7 +66,8 @@
 //
 // - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
 //   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
-//   if the outcome of the round depends on this node (needs()).
+//   if the outcome of the round depends on this node (needs()). A release that must be sent once more is an
+//   exception: it can be postponed.
 // - The driver can *exclude* a request from the node, that is, not send this request there. The driver does
 //   so if the request extends a lock whose SET is still unanswered on another connection to the node. On the
 //   connection of the round, the extension could arrive before the SET, and the node would refuse it.
@@ -76,7 +77,7 @@
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
-//     the node is untrusted                  | it may be postponed           | it is not postponed
+//     the node is untrusted                  | it may be postponed           | it is not postponed at first
 //     the round is impossible, a stop was    | no further node is asked      | the remaining nodes are asked
 //     requested, or the caller's deadline    |                               |
 //     has passed                             |                               |
@@ -359,8 +360,9 @@ private:
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
 
-    /// Returns true if the round may still ask this node. After a refusal, an acquisition asks an untrusted
-    /// node only if the probe of the node is due. Otherwise, clients that compete for a lock would wait for
+    /// Returns true if the round still counts on asking this node. After a refusal, an acquisition asks an
+    /// untrusted node only if the probe of the node is due: the step `ask` can come, but the driver postpones
+    /// the node, because needs() is false. Otherwise, clients that compete for a lock would wait for
     /// this node, which is probably silent. While they waited, each of them would keep the grants that it
     /// has, and none of them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
@@ -469,9 +471,9 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 record(node, request, {.cause = cause}, detail, now);
-                // The driver excludes a request of several by exclude(). If the only request would have to
-                // be excluded, the driver calls end() with the cause not_asked. The reason is then not that
-                // the node has failed.
+                // The driver excludes a request of several by exclude(). In place of excluding the only
+                // request, the driver calls end() with the cause not_asked. This cause does not mean that the
+                // node was left alone.
                 tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
             }
     }

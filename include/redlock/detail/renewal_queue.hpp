@@ -38,7 +38,7 @@ public:
     static constexpr std::size_t longest_batch = 256;
 
     /// The leases that are extended in one round, and that round; all are on the same Nodes. A batch has all
-    /// that the end of the round needs, so that the end needs no memory. It can be moved.
+    /// that end() needs, so that end() allocates nothing. It can be moved.
     struct Batch {
         std::vector<Acquisition> acquisitions{};
         std::vector<Lease> leases{};  // the requests have views of their owners
