@@ -680,6 +680,17 @@ TEST_F(Waiting, WithoutAHomeNodeDoesNotProbe) {
     EXPECT_EQ(next->home(), 0U) << "the node is trusted again";
 }
 
+TEST_F(Waiting, UsesASubscriptionThatIsConfirmedWhileTheProcessIsSuspended) {
+    network.server(0).refuses_command = [this](const Words& words) {
+        if (words.front() == "SUBSCRIBE") network.clock().after(0ms, [this] { network.pass(100ms); });
+        return std::string{};
+    };
+    const RoundLimits limits{.deadline = now() + 10s};
+    const auto waiter = alice.waiter();
+    EXPECT_TRUE(waiter->listen(NodeSet{}.set(), limits));
+    EXPECT_EQ(waiter->home(), 0U);
+}
+
 /// The home fails once while a client waits there or begins to. Then it is well again.
 struct WaitingElsewhere : Waiting {
     WaitingElsewhere() { others_hold(); }
