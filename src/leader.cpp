@@ -1,15 +1,21 @@
 // A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. Then
 // the Leader pauses. If the lock cannot be extended, the work gets a stop request before the lock ends. In
 // the time between (LeaderOptions::margin), the work can stop. No other leader can be elected yet.
+// term_sequence.hpp decides what comes next.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
 
 #include "leadership.hpp"
+#include "term_sequence.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 namespace redlock {
+
+using State = detail::TermSequence::State;
 
 LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes) {
     using namespace std::chrono_literals;
@@ -68,39 +74,51 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
 Leader::~Leader() = default;
 
 void Leader::run(const Work& work, std::stop_token stop) {
-    detail::TermPauses pauses{options_, *entropy_};
-    while (!stop.stop_requested()) {
-        // after() runs the term. The pause depends on the outcome.
-        const auto pause = pauses.after([&] { return run_once(work, stop); }, stop);
-        clock_->sleep_until(clock_->now() + pause, stop);
-    }
+    detail::TermSequence sequence{options_, *entropy_};
+    sequence.begin(std::move(stop));
+    while (sequence.state() != State::idle) proceed(sequence, work);
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
-    auto elected = lock_.acquire(
-        algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
-    if (!elected) return elected;
-    if (const auto reason = detail::reason_not_to_lead(lock_.remaining(), options_, stop)) {
-        lock_.unlock();  // does not wait for answers
-        return Result{reason};
-    }
-    try {
-        const bool lost = work_as_leader(work, stop);
-        auto released = lock_.release();
-        if (lost) released.conclude(Errc::lost, released.attempts());
-        return released;
-    } catch (...) {
-        (void)lock_.release();
-        throw;
+    detail::TermSequence sequence{options_, *entropy_};
+    sequence.begin_term(std::move(stop));
+    while (sequence.state() != State::resigned) proceed(sequence, work);
+    return sequence.outcome();
+}
+
+/// Does what the state of the sequence says. The pause is made in the state resigned, because the first state
+/// of run() is pausing, but without a pause.
+void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
+    switch (sequence.state()) {
+        case State::idle: return;
+        case State::campaigning: {
+            auto result = lock_.acquire(algorithm::AcquireLimits{
+                .attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
+            return sequence.campaigned(std::move(result), lock_.remaining());
+        }
+        case State::leading: return lead(sequence, work);
+        case State::resigning: return sequence.released(lock_.release());
+        case State::resigned: {
+            const auto pause = sequence.report();
+            return clock_->sleep_until(clock_->now() + pause, sequence.stop());
+        }
+        case State::pausing: return sequence.pause_ended();
     }
 }
 
-/// Does the work, and returns true if the leadership was lost meanwhile, and `stop` was not requested.
-bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
+/// Does the work. If the thread is cancelled meanwhile, the stack is unwound without an exception of C++, and
+/// catch (...) must not end that.
+void Leader::lead(detail::TermSequence& sequence, const Work& work) {
     const Term term{lock_.acquisition(), *clock_};
-    const std::stop_callback on_stop{stop, [&] { term.request_stop(); }};
-    work(term);
-    return detail::was_lost(term.lost(), stop);
+    const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};
+    try {
+        work(term);
+        sequence.work_ended(term.lost());
+    } catch (...) {
+        if (auto failure = std::current_exception()) return sequence.work_failed(std::move(failure));
+        (void)lock_.release();
+        throw;
+    }
 }
 
 }  // namespace redlock

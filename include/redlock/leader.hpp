@@ -23,8 +23,9 @@
 //     ------------+---------------------------+------------------------------------------------------
 //     campaigning | tries to acquire the lock | acquired → leading
 //                 |                           | acquired so late that no more than the margin was
-//                 |                           | left, or LeaderOptions::retry.attempts attempts had
-//                 |                           | no quorum → pausing
+//                 |                           | left → releases the lock, pausing
+//                 |                           | LeaderOptions::retry.attempts attempts had no quorum
+//                 |                           | → pausing
 //     leading     | the work runs             | the work returns or throws → releases the lock, pausing
 //     pausing     | lets other processes      | the pause is over → campaigning
 //                 | become the leader         |
@@ -54,6 +55,10 @@
 #include <string>
 
 namespace redlock {
+
+namespace detail {
+class TermSequence;
+}
 
 /// The options of a Leader. Fields with the name of a LockOptions field have its meaning and limits. Only
 /// `ttl`, `margin` and `retry.delay` have another default.
@@ -163,6 +168,8 @@ public:
     /// - `validity_exhausted`: the acquisition took so long that no more than the margin was left.
     /// - A code of the system: no entropy or no memory.
     ///
+    /// If the lock was acquired nevertheless, run_once() first releases it, as after the work.
+    ///
     /// Errors after the work:
     ///
     /// - `lost`: a stop was requested on Term::lost(), but not on `stop`, before the work returned.
@@ -170,7 +177,8 @@ public:
     Result run_once(const Work& work, std::stop_token stop = {});
 
 private:
-    bool work_as_leader(const Work& work, const std::stop_token& stop);
+    void proceed(detail::TermSequence& sequence, const Work& work);
+    void lead(detail::TermSequence& sequence, const Work& work);
 
     Clock* clock_;
     Entropy* entropy_;

@@ -22,6 +22,7 @@
 #include "redis/node_shared.cpp"
 #include "redis/round_driver.cpp"
 #include "semaphore.cpp"
+#include "term_sequence.cpp"
 
 #include "../sim/client.cpp"
 #include "../sim/sim_loop.cpp"

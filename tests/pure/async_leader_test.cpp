@@ -398,7 +398,8 @@ TEST(LeaderInALoop, BeginsNoWorkWithinTheMargin) {
     late.run([](const AsyncTerm&) { FAIL() << "within the margin"; }, [](const std::exception_ptr&) {});
     while (failures.empty() && loop.run_once()) {
     }
-    EXPECT_THAT(failures, ElementsAre(FailsWith(Errc::validity_exhausted)));
+    ASSERT_THAT(failures, ElementsAre(FailsWith(Errc::validity_exhausted)));
+    EXPECT_THAT(failures[0].nodes(), SizeIs(3)) << "it has awaited the release";
     EXPECT_TRUE(slow.clean());
 }
 

@@ -3,12 +3,17 @@
 
 #include <redlock/query.hpp>
 
+#include <pthread.h>
+
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace redlock::test {
 namespace {
+
+using testing::Field;
 
 // ---- A term
 
@@ -107,6 +112,23 @@ TEST_F(Leadership, BeginsNoWorkIfItIsStoppedDuringTheElection) {
     EXPECT_TRUE(stop.stop_requested());
     EXPECT_EQ(terms, 0);
     EXPECT_TRUE(world.clean());
+}
+
+// The program may end right after that, and another process must not have to wait for the ttl.
+TEST_F(Leadership, AwaitsTheReleaseIfItsWorkMustNotBegin) {
+    world.slow(4, 10ms);
+    world.after(5ms, [&] { stop.request_stop(); });
+    const auto result = leader.run_once([](const Term&) {}, stop.get_token());
+    EXPECT_THAT(result, FailsWith(Errc::cancelled));
+    EXPECT_THAT(result.nodes(), SizeIs(5));
+    EXPECT_THAT(result.nodes(), Each(Field(&NodeReport::vote, Vote::granted)));
+}
+
+// A thread that ends itself unwinds its stack without an exception of C++.
+TEST_F(Leadership, ResignsIfTheThreadOfTheWorkEnds) {
+    std::jthread{[&] { (void)leader.run_once([](const Term&) { ::pthread_exit(nullptr); }); }}.join();
+    EXPECT_TRUE(world.clean());
+    EXPECT_THAT(errors, IsEmpty());
 }
 
 TEST_F(Leadership, EndsAPauseIfStopped) {

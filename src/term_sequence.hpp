@@ -1,0 +1,116 @@
+// Decides what a Leader and an AsyncLeader do next (leader.hpp). A *term* is one leadership, from the
+// election to the end of the work.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/leader.hpp>
+#include <redlock/result.hpp>
+
+#include <chrono>
+#include <exception>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace redlock::detail {
+
+/// The class does no I/O, and reads no clock. Its owner, a Leader or an AsyncLeader, does what the state
+/// says, and then calls a function that leaves the state:
+///
+///     state       | the owner            | transitions
+///     ------------+----------------------+-----------------------------------------------------------------
+///     idle        | does nothing         | begin() → pausing, without a pause
+///                 |                      | begin_term() → campaigning
+///     campaigning | acquires the lock    | campaigned(): elected → leading
+///                 |                      | elected, but the work must not begin → resigning
+///                 |                      | not elected → resigned
+///     leading     | has the work done    | work_ended(), work_failed() or work_not_begun() → resigning
+///     resigning   | releases the lock    | released() → resigned
+///                 |                      | work_failed() → resigning, with the exception
+///     resigned    | looks at the outcome | report() → pausing, or idle if it throws
+///                 |                      | outcome() → idle
+///     pausing     | waits for the pause  | pause_ended(): a stop is requested → idle
+///                 |                      | otherwise → campaigning
+///
+/// end() leads from each state to idle. A function that is called in another state does nothing, except that
+/// report() and outcome() must only be called in the state resigned.
+class TermSequence {
+public:
+    enum class State { idle, campaigning, leading, resigning, resigned, pausing };
+
+    /// The arguments must outlive the object.
+    TermSequence(const LeaderOptions& options, Entropy& entropy) : options_(options), entropy_(entropy) {}
+    TermSequence(const TermSequence&) = delete;
+    TermSequence& operator=(const TermSequence&) = delete;
+
+    State state() const noexcept { return state_; }
+    /// Returns the token of the present begin() or begin_term(), or of the last one.
+    const std::stop_token& stop() const noexcept { return stop_; }
+
+    /// Begins to run terms until a stop is requested on `stop`.
+    void begin(std::stop_token stop) noexcept { begin(State::pausing, std::move(stop)); }
+
+    /// Begins one term. The caller of this function ends it by outcome(), and not by report().
+    void begin_term(std::stop_token stop) noexcept { begin(State::campaigning, std::move(stop)); }
+
+    /// The acquisition of the lock has this result, and `remaining` is left of the validity.
+    ///
+    /// The work must not begin if a stop is requested, or if no more than the margin is left, because the
+    /// watchdog would end the term at once. The term then fails with `cancelled` or `validity_exhausted`.
+    void campaigned(Result result, std::chrono::nanoseconds remaining) noexcept;
+
+    /// The work has ended without an exception. `lost` is Term::lost(). The term fails if a stop is requested
+    /// on it. A stop that the caller has requested also stops Term::lost(), so it always counts as the cause.
+    void work_ended(const std::stop_token& lost) noexcept;
+
+    /// The work has failed with this exception. AsyncTerm can have ended the work before the exception comes.
+    void work_failed(std::exception_ptr failure) noexcept;
+
+    /// The work could not begin for this reason.
+    void work_not_begun(std::error_code why) noexcept;
+
+    /// The release of the lock has this result. It is the result of the term, with the reason why the term
+    /// has failed, if it has.
+    void released(Result result) noexcept;
+
+    /// Returns the result of the term, or throws the exception of the work.
+    Result outcome();
+
+    /// Reports the outcome of the term to the functions of the user. They may call end(). Returns the pause
+    /// before the next term:
+    ///
+    ///     outcome         | pause
+    ///     ----------------+--------------------------------------------------------------------------------
+    ///     success         | the usual pause
+    ///     failure         | the usual pause, after a call of on_failure unless a stop is requested
+    ///     exception       | a pause that has doubled with each exception since the last success, after a
+    ///                     | call of on_error. Without on_error, the exception is thrown.
+    ///
+    /// An exception of on_failure counts as the outcome. An exception of on_error is thrown.
+    Clock::duration report();
+
+    /// The pause is over, or a stop is requested.
+    void pause_ended() noexcept;
+
+    void end() noexcept { state_ = State::idle; }
+
+private:
+    void begin(State state, std::stop_token stop) noexcept;
+    Result take_outcome();
+    /// Returns how often the pause doubles.
+    int report_outcome();
+
+    const LeaderOptions& options_;
+    Entropy& entropy_;
+    State state_ = State::idle;
+    std::stop_token stop_{};
+    int errors_ = 0;  // exceptions since the last success
+
+    // Of the present term.
+    std::error_code error_{};  // why it has failed
+    std::exception_ptr failure_{};
+    Result result_{error_};
+};
+
+}  // namespace redlock::detail
