@@ -1,27 +1,41 @@
-// redlock::asio::Lock while memory runs out, against real servers. The file is compiled once with Boost.Asio
-// and once with standalone Asio. The program replaces operator new by an operator that fails on demand.
+// The classes of redlock::asio while memory runs out, against real servers. The file is compiled once with
+// Boost.Asio and once with standalone Asio. The program replaces operator new by an operator that fails on
+// demand.
 #include "support/cluster.hpp"
 #include "support/replaced_new.hpp"
 #include "support/wait_until.hpp"
 
 #include <redlock/asio.hpp>
+#include <redlock/asio_leader.hpp>
+#include <redlock/asio_semaphore.hpp>
 #include <redlock/redlock.hpp>
 
 #if defined(REDLOCK_ASIO_BOOST)
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 #else
+#include <asio/awaitable.hpp>
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
 #include <asio/io_context.hpp>
 #endif
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -56,7 +70,9 @@ namespace {
 
 namespace net = redlock::asio::net;
 using namespace std::chrono_literals;
+using asio::Leader;
 using asio::Lock;
+using asio::Semaphore;
 using support::Cluster;
 using support::wait_until;
 
@@ -71,46 +87,230 @@ void run(net::io_context& context) {
 }
 
 /// The parameter is the number of allocations that fail, one after the other.
-class AsioWithoutMemory : public testing::TestWithParam<long> {};
+class AsioWithoutMemory : public testing::TestWithParam<long> {
+protected:
+    /// Lets the allocations after the next `first` fail.
+    static void begin_shortage(long first) {
+        failures_left = GetParam();
+        until_failure = first;
+    }
+    bool no_key_is_left() {
+        return wait_until([&] {
+            for (auto& server : cluster)
+                if (server.command({"EXISTS", "orders:42", "{orders}:slot:0", "{orders}:slot:1"}) != "0")
+                    return false;
+            return true;
+        });
+    }
+    /// Makes a lock or a semaphore whose keys only a release removes in time. Tries it until there is memory.
+    template <class Type>
+    void make(std::optional<Type>& it, net::io_context& context) {
+        const LockOptions options{.ttl = 10min};
+        while (!it) try {
+                if constexpr (std::is_same_v<Type, Lock>)
+                    it.emplace(context, nodes, "orders:42", options);
+                else
+                    it.emplace(context, nodes, "orders", 2, options);
+            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
+            }
+    }
+    /// Runs an operation to its end. Returns its result, or nothing if the function that begins it has thrown
+    /// std::bad_alloc.
+    template <class Begin>
+    std::optional<Result> result_of(net::io_context& context, Begin begin) {
+        std::optional<Result> result;
+        ++begun;
+        try {
+            // The handler is so large that Asio has no memory of earlier operations for it.
+            begin([this, &result, size = std::array<char, 10'000>{}](Result it) {
+                ended += size[0] + 1;
+                result = std::move(it);
+            });
+        } catch (const std::bad_alloc&) {
+            ++ended;
+        }
+        run(context);
+        EXPECT_EQ(ended, begun);
+        return result;
+    }
+    /// Shortages of several allocations overlap, so not each allocation has to be the first one that fails.
+    static long step() { return (GetParam() + 1) / 2; }
 
-TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
+    template <class Type>
+    void check_acquisitions(long by);
+    template <class Type>
+    void check_extensions_and_releases();
+    template <class Work>
+    void check_leader(Work work);
+
     Cluster cluster{3};
     RedisNodes nodes{cluster.uris(), {.node_timeout = 10s}};
-    const auto no_key_is_left = [&] {
-        for (auto& server : cluster)
-            if (server.command({"DBSIZE"}) != "0") return false;
-        return true;
-    };
+    int begun = 0;  // operations
+    int ended = 0;  // calls of their handlers, or exceptions
+};
+
+template <class Type>
+void AsioWithoutMemory::check_acquisitions(long by) {
     failed = true;
-    for (long first = 0; failed; ++first) {
+    for (long first = 0; failed; first += by) {
+        SCOPED_TRACE("failure of allocation " + std::to_string(first));
         failed = false;
         // A new context has no memory from earlier operations.
         net::io_context context;
-        std::optional<Lock> lock{std::in_place, context, nodes, "orders:42", LockOptions{.ttl = 10min}};
-        failures_left = GetParam();
-        until_failure = first;
-        int ends = 0;  // calls of the handler, or exceptions
-        try {
-            // The handler is so large that Asio has no memory of earlier operations for it.
-            lock->async_acquire(
-                [&ends, size = std::array<char, 10'000>{}](const Result&) { ends += size[0] + 1; });
-        } catch (const std::bad_alloc&) {
-            ++ends;
-        }
-        run(context);
-        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
+        std::optional<Type> lock;
+        const auto acquire = [&](auto handler) { lock->async_acquire(std::move(handler)); };
+        begin_shortage(first);
+        make(lock, context);
+        const auto result = result_of(context, acquire);
+        ASSERT_EQ(lock->valid(), result && *result);
         lock.reset();
         run(context);
         until_failure = never;
-        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
-        ASSERT_TRUE(wait_until(no_key_is_left)) << "failure of allocation " << first;
+        ASSERT_EQ(ended, begun);
+        ASSERT_TRUE(no_key_is_left());
+        if (first % step() != 0) continue;
+        make(lock, context);
+        const auto repeated = result_of(context, acquire);
+        ASSERT_TRUE(repeated && *repeated);
+        lock.reset();
+        run(context);
+        ASSERT_TRUE(no_key_is_left());
     }
+}
+
+TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
+    check_acquisitions<Lock>(1);
+}
+
+TEST_P(AsioWithoutMemory, AnAcquisitionOfASemaphoreThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
+    check_acquisitions<Semaphore>(step());
+}
+
+template <class Type>
+void AsioWithoutMemory::check_extensions_and_releases() {
+    failed = true;
+    for (long first = 0; failed; first += step()) {
+        SCOPED_TRACE("failure of allocation " + std::to_string(first));
+        failed = false;
+        net::io_context context;
+        std::optional<Type> lock;
+        make(lock, context);
+        const auto acquire = [&](auto handler) { lock->async_acquire(std::move(handler)); };
+        const auto extend = [&](auto handler) { lock->async_extend(std::move(handler)); };
+        const auto release = [&](auto handler) { lock->async_release(std::move(handler)); };
+        const auto succeeds = [&](auto begin) {
+            const auto result = result_of(context, begin);
+            return result && *result;
+        };
+        ASSERT_TRUE(succeeds(acquire));
+        begin_shortage(first);
+        (void)result_of(context, extend);
+        until_failure = never;
+        ASSERT_TRUE(lock->valid());
+        ASSERT_TRUE(succeeds(extend));
+        begin_shortage(first);
+        const bool released = succeeds(release);
+        until_failure = never;
+        ASSERT_TRUE(released || succeeds(release));
+        ASSERT_FALSE(lock->valid());
+        ASSERT_TRUE(no_key_is_left());
+        ASSERT_TRUE(succeeds(acquire));
+        ASSERT_TRUE(succeeds(release));
+        ASSERT_EQ(ended, begun);
+    }
+}
+
+TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
+    check_extensions_and_releases<Lock>();
+}
+
+TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseOfASemaphoreThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
+    check_extensions_and_releases<Semaphore>();
+}
+
+/// `work(terms)` makes a function for Leader::async_run(), which counts its calls in `terms`. A run that ends
+/// because there is no memory to post a call of on_error is begun again.
+template <class Work>
+void AsioWithoutMemory::check_leader(Work work) {
+    failed = true;
+    for (long first = 0; failed; first += step()) {
+        SCOPED_TRACE("failure of allocation " + std::to_string(first));
+        failed = false;
+        net::cancellation_signal signal;
+        net::io_context context;
+        int terms = 0;
+        int runs = 0;
+        int ends = 0;
+        bool cancelled = false;
+        const auto run_until = [&](auto condition) {
+            return wait_until([&] {
+                context.restart();
+                try {
+                    for (int left = 100; left > 0 && !condition(); --left)
+                        if (context.run_one_for(100ms) == 0) break;
+                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the context goes on
+                }
+                return condition();
+            });
+        };
+        begin_shortage(first);
+        std::optional<Leader> leader;
+        while (!leader) try {
+                leader.emplace(context, nodes, "orders:42",
+                               LeaderOptions{.ttl = 10min,
+                                             .retry = {.delay = 1ms},
+                                             .longest_pause = 2ms,
+                                             .on_error = [](const std::exception_ptr&) {},
+                                             .on_failure = [](const Result&) {}});
+            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
+            }
+        const auto begin_run = [&] {
+            for (const int before = runs; runs == before;) try {
+                    leader->async_run(work(terms), net::bind_cancellation_slot(
+                                                       signal.slot(), [&](const std::exception_ptr& failure) {
+                                                           ++ends;
+                                                           EXPECT_EQ(failure == nullptr, cancelled);
+                                                       }));
+                    ++runs;
+                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
+                }
+        };
+        const auto leads = [&](int until) {
+            return run_until([&] {
+                if (ends == runs) begin_run();
+                return terms >= until;
+            });
+        };
+        ASSERT_TRUE(leads(2));
+        until_failure = never;
+        ASSERT_TRUE(leads(terms + 2));
+        cancelled = true;
+        signal.emit(net::cancellation_type::terminal);
+        run(context);
+        ASSERT_EQ(ends, runs);
+        ASSERT_TRUE(no_key_is_left());
+    }
+}
+
+TEST_P(AsioWithoutMemory, ALeaderGoesOnAndLeavesNoKey) {
+    check_leader([](int& terms) { return [&terms](const AsyncTerm&) { ++terms; }; });
+}
+
+// If there is no memory to begin the coroutine of the work, and none to destroy it, Asio calls
+// std::terminate(). So only one allocation fails here.
+class AsioCoroutineWithoutMemory : public AsioWithoutMemory {};
+
+TEST_P(AsioCoroutineWithoutMemory, ALeaderGoesOnAndLeavesNoKey) {
+    check_leader([](int& terms) {
+        return [&terms](redlock::Term) -> net::awaitable<void> {
+            ++terms;
+            co_return;
+        };
+    });
 }
 
 // The first allocation that fails follows the stop on lost(), which comes right before the call of on_lost.
 TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
-    Cluster cluster{3};
-    RedisNodes nodes{cluster.uris(), {.node_timeout = 10s}};
     failed = true;
     for (long first = 0; failed; ++first) {
         failed = false;
@@ -178,6 +378,7 @@ TEST(AsioOutcome, CallsAHandlerOnceThatIsPostedTwice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Failures, AsioWithoutMemory, testing::Values(1, 8, 30));
+INSTANTIATE_TEST_SUITE_P(OneFailure, AsioCoroutineWithoutMemory, testing::Values(1));
 
 }  // namespace
 }  // namespace redlock::test
