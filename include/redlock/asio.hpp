@@ -1,7 +1,7 @@
-// Locks for programs with Asio. No function waits for a server, with one exception: see the constructor of
-// redlock::asio::Lock. An operation takes a completion token of Asio. If the token is use_awaitable, a
-// coroutine awaits the operation. If the token is a callback, the callback is called when the operation has
-// ended.
+// Locks for programs with Asio. No function of a lock waits for a server, with one exception: see the
+// constructor of redlock::asio::Lock. An operation takes a completion token of Asio. If the token is
+// use_awaitable, a coroutine awaits the operation. If the token is a callback, the callback is called when
+// the operation has ended.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -200,10 +200,10 @@ private:
 ///   the mutex. That thread must not wait for another mutex or for another thread. Therefore the callback may
 ///   do only the following with locks:
 ///   - call the queries of any lock
-///   - construct a lock with the same context and the same Nodes object
-///   - begin an operation of such a lock, even while another thread calls a function of this lock (an
-///     exception from the first rule)
-///   - move or destroy such a lock, if no other thread uses it
+///   - construct a lock that shares this mutex, which means with the same context and the same Nodes object
+///   - begin an operation of a lock that shares this mutex; another thread may call a function of that lock
+///     at the same time, although otherwise only one thread at a time may do so
+///   - move or destroy a lock that shares this mutex, if no other thread uses it
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. The constructor also does two things for the

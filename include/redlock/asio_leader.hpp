@@ -105,9 +105,9 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 ///
 /// The destructor cancels async_run(), and does not block. async_run() then goes on without the Leader, until
 /// it ends as after a cancellation. The program may destroy a RedisNodes after the Leader, even before
-/// async_run() has ended, but not while another thread destroys the context. If the context was destroyed
-/// before, no other thread may end or destroy an AsyncTerm meanwhile. The destructor of the context does what
-/// AsyncNodes::shut_down() does to an AsyncLeader.
+/// async_run() has ended. While a thread destroys the RedisNodes, no other thread may destroy the context. If
+/// the context is already destroyed, no other thread may end or destroy an AsyncTerm while a thread destroys
+/// the RedisNodes. The destructor of the context does what AsyncNodes::shut_down() does to an AsyncLeader.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;
