@@ -29,6 +29,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/node_health.hpp>
+#include <redlock/detail/own_connection_choice.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/detail/repeated_releases.hpp>
 #include <redlock/nodes.hpp>
@@ -130,9 +131,9 @@ public:
     /// another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    /// Checks out the connection over which one command must be sent; node_own.cpp has the table of choices.
-    /// `needed` is true if the outcome of the round depends on this node. A new connection to an untrusted
-    /// node is made only if the command is a release, the next probe is due, or `needed` is true.
+    /// Checks out the connection over which one command must be sent; own_connection_choice.hpp has the table
+    /// of choices. `needed` is true if the outcome of the round depends on this node. A new connection to an
+    /// untrusted node is made only if the command is a release, the next probe is due, or `needed` is true.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// Does the same for the extensions of several owners. None of them may have a SET pending here.
@@ -227,6 +228,14 @@ private:
         Clock::time_point until;  // dropped if replies are still pending then
     };
 
+    /// The draining connections that a command may use. The facts in an OwnSituation say which there are.
+    struct FoundDraining {
+        std::vector<Draining>::iterator follow{};
+        std::vector<Draining>::iterator behind_release{};
+        std::vector<Draining>::iterator unbound{};
+        std::vector<Draining>::iterator queued{};
+    };
+
     /// A connection that rounds share.
     struct Shared {
         std::unique_ptr<Connection> connection;
@@ -254,9 +263,10 @@ private:
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
     std::unique_ptr<Connection> connect_locked(Clock::time_point now);
     void leave_address_locked(const Connection& connection) noexcept;
-    CheckOut check_out_any_locked(bool release, Clock::time_point now, bool needed);
-    CheckOut check_out_trusted_locked(bool release, Clock::time_point now);
-    CheckOut check_out_untrusted_locked(bool release, Clock::time_point now, bool due);
+    detail::OwnSituation situation_locked(detail::KeyEffect effect, Clock::time_point now, bool needed) const;
+    FoundDraining find_draining_locked(detail::OwnSituation& in, const Command& command,
+                                       Clock::time_point now);
+    CheckOut check_out_locked(detail::OwnSituation& in, const FoundDraining& found, Clock::time_point now);
     void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point now,

@@ -4,6 +4,7 @@
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
+#include <redlock/detail/own_connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
@@ -16,8 +17,13 @@ namespace redlock {
 
 using namespace std::chrono_literals;
 using detail::KeyEffect;
+using detail::OwnChoice;
+using detail::OwnSituation;
 
-static constexpr std::size_t max_pending = 32;  // pending replies on one connection
+/// Returns true if another command may be sent on the connection.
+static bool has_room(const Connection& connection) noexcept {
+    return connection.pending().count() < detail::max_own_pending;
+}
 
 std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
     const std::lock_guard guard{mutex_};
@@ -30,123 +36,99 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
 }
 
 // ---- Check-out
-//
-// Some commands must be sent behind an earlier one, on the same connection. While the reply to the earlier
-// command is pending, its connection is *bound* (pending_replies.hpp):
-//
-//     pending command                | bound to           | commands that must follow
-//     -------------------------------+--------------------+-----------------------------------------------
-//     SET                            | its *owner*: the   | all commands of this owner, above all the
-//                                    | value of the key   | release
-//     writing a *description*, a     | the owner of the   | the deletion of the description
-//     text for people, beside a lock | lock               |
-//     enter_queue: a waiter enters   | the *ticket* of    | the acquisition that removes the ticket from
-//     the queue                      | the waiter         | the queue
-//
-// The next table shows which connection a command gets. Read it from the top: a row applies if its right
-// column has the command, and there is such a connection.
-//
-//       connection                                          | for
-//     --+---------------------------------------------------+----------------------------------------------
-//     1 | the one that is bound to the owner of the         | every command
-//       | command; if there is none, and the command is an  |
-//       | acquisition that removes a ticket: the one that   |
-//       | is bound to this ticket                           |
-//     2 | a draining one that is not bound, with a pending  | an acquisition or a description, if the node
-//       | release of the same resource                      | is trusted
-//     3 | any draining one that is not bound                | a description, if there is no idle connection
-//     4 | an idle one                                       | every command if the node is trusted,
-//       |                                                   | otherwise a release
-//     5 | one that is being made and has releases queued    | a release, if the node is trusted
-//     6 | any draining one that is not bound                | a release, if the node is not trusted
-//     7 | the probing one, or else a new one                | every command if the node is trusted, a probe
-//       |                                                   | is due, or the outcome of the round depends
-//       |                                                   | on the node (`needed`); otherwise a release
-//
-// Rows 2, 3, 5 and 6 skip connections with 32 pending replies. If row 1 finds so many, only a release is
-// sent, and any other command is not sent to the node at all. Otherwise a lock that is extended again and
-// again would fill the memory while the node is silent. Row 7 skips a probing connection that has taken too
-// long if the node is not trusted, and one that may lead to a former master if it is.
-//
-// If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
-// not answered yet may be a frozen former master, and no lease may depend on it. An extension that overtakes
-// its SET is only refused.
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
-    const auto effect = detail::effect_of(command);
-    const bool release = effect == KeyEffect::releases;
-    if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
-    if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
-        if (!release && it->connection->pending().count() >= max_pending)
-            return {.obstacle = "too many replies are pending behind its SET"};
-        return {.connection = take_locked(it), .worth_waiting_for = health_.trusted()};
-    }
-    const bool describes = effect == KeyEffect::describes;
-    if ((effect == KeyEffect::acquires || describes) && health_.trusted())
-        if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
-            return {.connection = take_locked(it), .worth_waiting_for = true};
-    if (describes && idle_.empty())  // row 3: a description may be written late
-        if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
-    return check_out_any_locked(release, now, needed);
+    auto in = situation_locked(detail::effect_of(command), now, needed);
+    const auto found = find_draining_locked(in, command, now);
+    return check_out_locked(in, found, now);
+}
+
+CheckOut Node::check_out_for_several(Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    // Only extensions come several at once. None of them has to follow a pending command.
+    auto in = situation_locked(KeyEffect::extends, now, needed);
+    return check_out_locked(in, {}, now);
 }
 
 bool Node::must_follow(const Command& command) {
     const std::lock_guard guard{mutex_};
     if (draining_.empty()) return false;
-    const auto effect = detail::effect_of(command);
-    const bool may_follow_release = effect == KeyEffect::acquires || effect == KeyEffect::describes;
-    return connection_to_follow_locked(command) != draining_.end() ||
-           (may_follow_release && health_.trusted() &&
-            with_release_of_locked(command.resources) != draining_.end());
+    OwnSituation in{.effect = detail::effect_of(command), .trusted = health_.trusted()};
+    (void)find_draining_locked(in, command, {});
+    return detail::must_follow(in);
 }
 
-CheckOut Node::check_out_for_several(Clock::time_point now, bool needed) {
-    const std::lock_guard guard{mutex_};
-    constexpr bool release = false;  // only extensions come several at once
-    return check_out_any_locked(release, now, needed);
+/// Returns the situation without the draining connections.
+OwnSituation Node::situation_locked(KeyEffect effect, Clock::time_point now, bool needed) const {
+    OwnSituation in{.effect = effect,
+                    .has_sentinels = config_.has_sentinels(),
+                    .trusted = health_.trusted(),
+                    .replied_late = health_.has_replied_late(),
+                    .due = needed || health_.probe_due(now)};
+    if (!idle_.empty()) in.idle = OwnSituation::Idle::some;
+    if (!probe_) return in;
+    in.probing = true;
+    in.probing_hangs = now - probe_->since() >= detail::NodeHealth::back_off.longest;
+    in.probing_may_be_former = may_lead_to_former_master(*probe_, now);
+    return in;
 }
 
-/// Rows 4 to 7 of the table.
-CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool needed) {
-    const bool due = needed || health_.probe_due(now);
-    // A late reply ends the back-off only if the node would be asked now in any case. Otherwise a node that
-    // is always late would delay every round.
-    if (due) health_.trust_late_replies();
-    if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
-    return check_out_trusted_locked(release, now);
-}
-
-CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
-    if (auto idle = take_idle_locked(now, release))
-        return {.connection = std::move(idle), .worth_waiting_for = true};
-    if (const auto it = being_made_locked(); release && it != draining_.end()) {
-        // The round of an earlier release has waited for an older connection (case 3 in quorum_round.hpp).
-        const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
-        return {.connection = take_locked(it), .worth_waiting_for = is_new};
+/// Adds the draining connections to the situation, and returns those that may be chosen.
+auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock::time_point now)
+    -> FoundDraining {
+    if (draining_.empty()) return {};
+    FoundDraining found{.follow = connection_to_follow_locked(command),
+                        .unbound = unbound_locked(),
+                        .queued = being_made_locked()};
+    const auto end = draining_.end();
+    if (found.follow != end)
+        in.follow = has_room(*found.follow->connection) ? OwnSituation::Follow::with_room
+                                                        : OwnSituation::Follow::full;
+    if (detail::may_follow_release(in.effect)) {
+        found.behind_release = with_release_of_locked(command.resources);
+        in.behind_release = found.behind_release != end;
     }
-    if (probe_ && may_lead_to_former_master(*probe_, now))
-        drop_locked(std::move(probe_), now, Errc::timed_out, "while connecting");
-    return {.connection = probe_ ? std::move(probe_) : connect_locked(now), .worth_waiting_for = true};
+    in.unbound = found.unbound != end;
+    if (found.queued != end)
+        in.queued = now - found.queued->connection->since() < config_.node_timeout / 8
+                        ? OwnSituation::Queued::on_new
+                        : OwnSituation::Queued::on_old;
+    return found;
 }
 
-CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
-    if (release) {
-        if (auto idle = take_idle_locked(now, release)) return {.connection = std::move(idle)};
-        // The node reads a release behind other commands when it answers again.
-        if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
-        // A new connection is worth waiting for, because the failure may have concerned only the old one. A
-        // release begins no probe. Otherwise it would use up the probe if its reply came late, and the next
-        // acquisition would leave the node alone for another pause.
-        if (!probe_) return {.connection = connect_locked(now), .worth_waiting_for = true};
-    } else if (!due) {
-        return {};
+/// Carries out the choice.
+CheckOut Node::check_out_locked(OwnSituation& in, const FoundDraining& found, Clock::time_point now) {
+    using enum OwnChoice::Connection;
+    auto choice = detail::choose_own_connection(in);
+    if (choice.trusts_late_replies) health_.trust_late_replies();
+    if (choice.connection == idle) {
+        if (auto taken = take_idle_locked(now, in.effect == KeyEffect::releases))
+            return {.connection = std::move(taken), .worth_waiting_for = choice.worth_waiting_for};
+        in.idle = OwnSituation::Idle::all_dropped;
+        choice = detail::choose_own_connection(in);
     }
-    if (due) health_.begin_probe(now, network_.entropy());
-    if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest)
-        return {.connection = std::move(probe_)};
-    if (probe_) drop_locked(std::move(probe_), now, Errc::timed_out, "while connecting");
-    return {.connection = connect_locked(now)};
+    if (choice.begins_probe) health_.begin_probe(now, network_.entropy());
+    const auto take = [&]() -> std::unique_ptr<Connection> {
+        switch (choice.connection) {
+            case follow: return take_locked(found.follow);
+            case behind_release: return take_locked(found.behind_release);
+            case unbound: return take_locked(found.unbound);
+            case queued: return take_locked(found.queued);
+            case probing: return std::move(probe_);
+            case fresh:
+                if (probe_) drop_locked(std::move(probe_), now, Errc::timed_out, "while connecting");
+                return connect_locked(now);
+            case none:
+            case refused:
+            case idle: break;
+        }
+        return nullptr;
+    };
+    return {
+        .connection = take(),
+        .worth_waiting_for = choice.worth_waiting_for,
+        .obstacle = choice.connection == refused ? "too many replies are pending behind its SET" : nullptr};
 }
 
 auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::iterator {
@@ -154,35 +136,31 @@ auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::ite
         draining_, [&](const Draining& it) { return it.connection->pending().is_bound_to(owner); });
 }
 
-/// Row 1 of the table.
+/// Returns the draining connection that the command must follow (own_connection_choice.hpp).
 auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Draining>::iterator {
     const auto it = bound_to_locked(command.owner);
     const bool leaves_queue = command.queue && acquires(command.verb);
     return leaves_queue && it == draining_.end() ? bound_to_locked(command.queue->ticket) : it;
 }
 
-/// Row 2: on another connection, the SET could overtake the release, and would be refused because this
-/// client's own old key still exists.
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
-        return pending.may_release(resources) && !pending.is_bound() && pending.count() < max_pending;
+        return pending.may_release(resources) && !pending.is_bound() && has_room(*it.connection);
     });
 }
 
-/// Rows 3 and 6.
 auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
-        const auto& pending = it.connection->pending();
-        return !pending.is_bound() && pending.count() < max_pending;
+        return !it.connection->pending().is_bound() && has_room(*it.connection);
     });
 }
 
-/// Row 5. A draining connection to which TCP and TLS are not established yet has releases queued. Without a
-/// command, it would be the probing connection.
+/// A draining connection to which TCP and TLS are not established yet has releases queued. Without a command,
+/// it would be the probing connection.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
-        return !it.connection->established() && it.connection->pending().count() < max_pending;
+        return !it.connection->established() && has_room(*it.connection);
     });
 }
 

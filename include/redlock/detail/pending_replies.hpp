@@ -31,8 +31,8 @@
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
-// name the server of the node, only the release of a SET follows on the same connection (node_own.cpp has the
-// reason).
+// name the server of the node, only the release of a SET follows on the same connection
+// (own_connection_choice.hpp has the reason).
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -1,0 +1,175 @@
+// Decides which connection to a node a command uses, if the round of the command has its connections for
+// itself. A node is one of the N Redis masters that vote. A round sends one command to the nodes and counts
+// their votes. (connection_choice.hpp decides the same for rounds that share connections.) The functions are
+// pure: they have no sockets and no clock.
+//
+// A connection is in one of these states between two rounds (node.hpp):
+//
+//     state    | meaning
+//     ---------+---------------------------------------------------------------------------------------------
+//     idle     | It is ready, and no reply is pending on it.
+//     draining | Replies are pending on it that no round takes any more; or it is still being made, and
+//              | releases are queued on it.
+//     probing  | It is being made, and no command is queued on it.
+//
+// Some commands must be sent behind an earlier one, on the same connection. While the reply to the earlier
+// command is pending, its connection is *bound* (pending_replies.hpp):
+//
+//     pending command                | bound to           | commands that must follow
+//     -------------------------------+--------------------+-----------------------------------------------
+//     SET                            | its *owner*: the   | all commands of this owner, above all the
+//                                    | value of the key   | release
+//     writing a *description*, a     | the owner of the   | the deletion of the description
+//     text for people, beside a lock | lock               |
+//     enter_queue: a waiter enters   | the *ticket* of    | the acquisition that removes the ticket from
+//     the queue                      | the waiter         | the queue
+//
+// The connection to *follow* is the one that is bound to the owner of the command. If there is none, and the
+// command is an acquisition that removes a ticket, it is the one that is bound to this ticket.
+#pragma once
+
+#include <redlock/detail/verbs.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::detail {
+
+/// The largest number of pending replies on a connection on which another command is sent, apart from a
+/// release that must follow its SET. Otherwise a lock that is extended again and again would fill the memory
+/// while the node is silent.
+inline constexpr std::size_t max_own_pending = 32;
+
+/// The situation in which a command is to be sent.
+struct OwnSituation {
+    KeyEffect effect{};
+    bool has_sentinels = false;  ///< Sentinels name the server of the node.
+
+    // ---- The health of the node (node_health.hpp)
+
+    bool trusted = true;        ///< The node is expected to answer in time.
+    bool replied_late = false;  ///< It has sent a late reply since it has failed.
+    bool due = false;           ///< Its probe is due, or the outcome of the round depends on the node.
+
+    // ---- The draining connections. Those with max_own_pending replies are counted only as one to follow.
+
+    enum class Follow : std::uint8_t { none, with_room, full } follow{};
+    bool behind_release = false;  ///< One is not bound, and has a pending release of the same resource.
+    bool unbound = false;         ///< One is not bound.
+    /// One is being made and has releases queued. It is new if less than an eighth of node_timeout has passed
+    /// since it was begun.
+    enum class Queued : std::uint8_t { none, on_new, on_old } queued{};
+
+    // ---- The other connections
+
+    /// The idle connections. All were dropped if each of them was closed by the server or may lead to a
+    /// former master. This takes system calls, so it is found out only after an idle connection was chosen.
+    enum class Idle : std::uint8_t { none, some, all_dropped } idle{};
+    bool probing = false;                ///< There is a probing connection.
+    bool probing_hangs = false;          ///< It has been in the making for the longest pause of a back-off.
+    bool probing_may_be_former = false;  ///< It may lead to a former master.
+};
+
+struct OwnChoice {
+    enum class Connection : std::uint8_t {
+        none,     ///< The node is left alone, because it is not trusted.
+        refused,  ///< The node is not asked, because too many replies are pending behind the SET to follow.
+        follow,   ///< The draining connection that the command must follow.
+        behind_release,
+        unbound,
+        idle,
+        queued,
+        probing,
+        fresh  ///< A new connection. If there is a probing one, it is dropped.
+    } connection{};
+    /// The round should await the node as it awaits a trusted one (quorum_round.hpp).
+    bool worth_waiting_for = false;
+    /// Late replies end the back-off of the node. They do so only if the node would be asked now in any case.
+    /// Otherwise a node that is always late would delay every round.
+    bool trusts_late_replies = false;
+    bool begins_probe = false;  ///< The command is a probe, so the next one is due after a pause.
+
+    bool operator==(const OwnChoice&) const = default;
+};
+
+/// Returns true if a command with this effect must not overtake an earlier release of the same resource,
+/// because it would be refused while this client's own old key exists.
+constexpr bool may_follow_release(KeyEffect effect) noexcept {
+    return effect == KeyEffect::acquires || effect == KeyEffect::describes;
+}
+
+/// Returns true if the command must be sent behind a pending command on a draining connection.
+constexpr bool must_follow(const OwnSituation& in) noexcept {
+    return in.follow != OwnSituation::Follow::none ||
+           (may_follow_release(in.effect) && in.trusted && in.behind_release);
+}
+
+/// Returns the choice of the first row that applies. If Sentinels name the server, rows 2 to 5 do not apply.
+/// A server that has not answered yet may be a frozen former master, and no lease may depend on it. An
+/// extension that overtakes its SET is only refused.
+///
+///        command          | situation                              | connection     | worth waiting for
+///     ----+---------------+----------------------------------------+----------------+---------------------
+///      1  | a release     | there is a connection to follow        | follow         | if the node is trusted
+///      2  | another       | the connection to follow is full       | refused        |
+///      3  | another       | there is a connection to follow        | follow         | if the node is trusted
+///      4  | acquisition,  | trusted; a pending release of the same | behind_release | yes
+///         | description   | resource, on a connection not bound    |                |
+///      5  | description   | none is idle; a draining one is not    | unbound        |
+///         |               | bound                                  |                |
+///
+/// From here on, a node counts as trusted if it has replied late and is due.
+///
+///      6  | any           | trusted; one is idle                   | idle           | yes
+///      7  | a release     | trusted; releases are queued on one    | queued         | if that one is new
+///      8  | any           | trusted; a probing one, which does not | probing        | yes
+///         |               | lead to a former master                |                |
+///      9  | any           | trusted; otherwise                     | fresh          | yes
+///     10  | a release     | untrusted; one is idle                 | idle           |
+///     11  | a release     | untrusted; a draining one is not bound | unbound        |
+///     12  | a release     | untrusted; none is probing             | fresh          | yes
+///     13  | another       | untrusted; not due                     | none           |
+///     14  | any           | untrusted; a probing one, which does   | probing        |
+///         |               | not hang                               |                |
+///     15  | any           | untrusted; otherwise                   | fresh          |
+///
+/// Rows 6 to 15 trust late replies if the node is due. Rows 14 and 15 begin a probe if it is due.
+///
+/// Row 7: the round of an earlier release has already waited for an older connection (case 3 in
+/// quorum_round.hpp). Row 11: the node reads the release behind other commands when it answers again. Row 12:
+/// a new connection is worth waiting for, because the failure may have concerned only the old one. The
+/// release begins no probe. Otherwise it would use up the probe if its reply came late, and the next
+/// acquisition would leave the node alone for another pause.
+constexpr OwnChoice choose_own_connection(const OwnSituation& in) noexcept {
+    using Connection = OwnChoice::Connection;
+    using Follow = OwnSituation::Follow;
+    using Queued = OwnSituation::Queued;
+    const bool release = in.effect == KeyEffect::releases;
+    const bool follows = in.follow != Follow::none;
+    if (release && follows) return {Connection::follow, in.trusted};
+    if (!in.has_sentinels && !release) {
+        if (in.follow == Follow::full) return {Connection::refused};
+        if (follows) return {Connection::follow, in.trusted};
+        if (may_follow_release(in.effect) && in.trusted && in.behind_release)
+            return {Connection::behind_release, true};
+        if (in.effect == KeyEffect::describes && in.idle == OwnSituation::Idle::none && in.unbound)
+            return {Connection::unbound};
+    }
+    const bool trusted = in.trusted || (in.replied_late && in.due);
+    const bool idle = in.idle == OwnSituation::Idle::some;
+    if (trusted) {
+        if (idle) return {Connection::idle, true, in.due};
+        if (release && in.queued != Queued::none)
+            return {Connection::queued, in.queued == Queued::on_new, in.due};
+        if (in.probing && !in.probing_may_be_former) return {Connection::probing, true, in.due};
+        return {Connection::fresh, true, in.due};
+    }
+    if (release && idle) return {Connection::idle, false, in.due};
+    if (release && in.unbound) return {Connection::unbound, false, in.due};
+    if (release && !in.probing) return {Connection::fresh, true, in.due};
+    if (!release && !in.due) return {Connection::none};
+    if (in.probing && !in.probing_hangs) return {Connection::probing, false, in.due, in.due};
+    return {Connection::fresh, false, in.due, in.due};
+}
+
+}  // namespace redlock::detail
