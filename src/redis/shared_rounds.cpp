@@ -50,6 +50,9 @@ public:
     std::exception_ptr failure{};
     std::optional<NodeGroup::OngoingRound> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
+    /// The time of a node was over when this wait began. The next advance() gives the node up, so the leader
+    /// must read what has arrived before (QuorumRound::find_overdue()).
+    bool must_look = false;
 
     // The list that it is in.
     Asker* previous = nullptr;
@@ -154,8 +157,8 @@ void SharedRounds::make_turn(Asker& own) {
     wake_ended(&own);
     if (own.over) return;
     poll(until, wakeup);
-    (void)advance_woken();
     advance_overdue(network_.clock().now());
+    (void)advance_woken();
 }
 
 void SharedRounds::begin_new_rounds() {
@@ -186,26 +189,31 @@ void SharedRounds::begin(Asker& asker) noexcept {
 
 void SharedRounds::advance(Asker& asker) noexcept {
     try {
-        const auto until = asker.round->driver().advance();
-        if (until)
-            asker.until = *until;
-        else
-            end(asker, nullptr);
+        auto& driver = asker.round->driver();
+        const auto until = driver.advance();
+        if (!until) return end(asker, nullptr);
+        asker.until = *until;
+        asker.must_look = *until <= driver.now();
     } catch (...) {
         end(asker, std::current_exception());
     }
 }
 
-/// Continues with the rounds that something has happened to. Returns true if there were any.
+/// Continues with the rounds that something has happened to, except for those that must look at the sockets
+/// first. Returns true if there were any.
 bool SharedRounds::advance_woken() noexcept {
     bool any = false;
     while (const auto* const round = group_.take_woken()) {
-        advance(*static_cast<Asker*>(round->owner));
+        auto& asker = *static_cast<Asker*>(round->owner);
+        if (asker.must_look) continue;
+        advance(asker);
         any = true;
     }
     return any;
 }
 
+/// Continues with the rounds whose wait is over. Must be called directly after poll(), because a round gives
+/// a node up if the wait began after the time of the node was over.
 void SharedRounds::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, it->next);

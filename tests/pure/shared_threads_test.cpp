@@ -43,6 +43,11 @@ public:
         action_ = std::move(action);
         skipped_ = skipped;
     }
+    /// Suspends the process for `span` after the first wait that ends at `instant` or later.
+    void suspend_at(Clock::time_point instant, Clock::duration span) {
+        suspended_at_ = instant;
+        suspended_for_ = span;
+    }
     bool has_memory = true;
     bool has_wakeup = false;
     /// Returns how often a thread has woken the leader.
@@ -61,6 +66,10 @@ public:
         const bool woken = woken_;
         memory_.wait(entries, now, woken ? now : until, stop);
         if (woken) entries.front().ready = true;
+        if (clock().now() >= suspended_at_) {
+            suspended_at_ = Clock::never();
+            memory_.pass(suspended_for_);
+        }
     }
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override {
         return memory_.make_task(std::move(function));
@@ -86,6 +95,8 @@ private:
     MemoryNetwork& memory_;
     std::function<void()> action_{};
     int skipped_ = 0;
+    Clock::time_point suspended_at_ = Clock::never();
+    Clock::duration suspended_for_{};
 };
 
 /// The round of a thread that need not be joined. A round that never ends fails the test program.
@@ -308,6 +319,23 @@ TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeaderLooksForNewOnes) {
     make(set("mine"));
     EXPECT_LE(memory.clock().now() - start, 52ms);
     EXPECT_GE(memory.waits() - waits, 45U);
+}
+
+// After 2 ms, two nodes have granted, and the process is suspended before it reads that. The last node has an
+// eighth of node_timeout to become ready, and has answered the handshake within this time.
+TEST_F(SharedRoundsOfThreads, LookAtANodeOnceMoreBeforeTheyGiveItUp) {
+    memory.server(2).close_connections(memory.clock().now());
+    memory.pass(5ms);
+    for (const auto node : {0U, 1U}) memory.server(node).latency = 2ms;
+    memory.server(2).latency = 3ms;
+    memory.server(2).unreachable = true;
+    memory.clock().after(1ms, [this] { memory.server(2).unreachable = false; });
+    network.suspend_at(memory.clock().now() + 2ms, 20ms);
+    auto& round = set("r");
+    make(round);
+    EXPECT_EQ(round.tally.granted(), 2U);
+    EXPECT_TRUE(round.tally[2].sent) << round.tally[2].cause.message() << ", " << round.tally[2].detail;
+    EXPECT_EQ(value(2, "r"), "owner of r");
 }
 
 // There is no memory for a connection to the second node.
