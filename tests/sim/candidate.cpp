@@ -33,6 +33,8 @@ void Candidate::begin() {
     loop_.add(at_shutdown_);
     leader_->run([self](AsyncTerm term) { self->elected(std::move(term)); },
                  [self](const std::exception_ptr&) { self->ended(); });
+    loop_.has_begun({.is_under_way = [self] { return !self->over_ && self->leader_; },
+                     .disturb = [self](bool destroys) { self->stop_in_loop(destroys); }});
 }
 
 /// In calm conditions, a process has one leader at a time, so all its attempts are over.
@@ -67,7 +69,7 @@ void Candidate::end_term(bool has_failed) {
 }
 
 void Candidate::stop() {
-    loop_.call([this] { stop_in_loop(); });
+    loop_.call([this] { stop_in_loop(rng_.chance(0.5)); });
 }
 
 // ---- In the loop
@@ -106,12 +108,11 @@ void Candidate::shut_down() {
 }
 
 void Candidate::disturb() {
-    if (rng_.chance(disturbs_)) stop_in_loop();
+    if (rng_.chance(disturbs_)) stop_in_loop(rng_.chance(0.5));
 }
 
-void Candidate::stop_in_loop() {
+void Candidate::stop_in_loop(bool destroys) {
     if (over_ || !leader_) return;
-    const bool destroys = rng_.chance(0.5);
     client_.note([&] { return destroys ? "destroys its leader" : "cancels its leader"; });
     if (!stopped_) stopped_.emplace(client_.process());
     destroys ? leader_.reset() : leader_->cancel();

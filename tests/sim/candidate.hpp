@@ -50,7 +50,7 @@ private:
     void ended();
     void shut_down();
     void disturb();
-    void stop_in_loop();
+    void stop_in_loop(bool destroys);
     void expect_gone(std::string owner);
 
     Client& client_;

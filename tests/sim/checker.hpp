@@ -94,6 +94,7 @@ public:
     std::size_t acquired(Hold hold);
     void lasts(std::size_t hold, Instant until) { holds_[hold].until = until; }
     void extended() noexcept { ++extensions_; }
+    void disturbed() noexcept { ++disturbances_; }
     /// Expects that after `span` no node has a key of this owner, which was given up or released. The nodes
     /// that `unreached` then returns are exempt. An event loop may still have to send the release: `sender`
     /// is its process, which must not crash or be paused meanwhile; null for a release that was sent.
@@ -155,6 +156,7 @@ public:
     bool saw(Rule rule) const noexcept;
     std::size_t holds() const noexcept { return holds_.size() + slots_acquired_; }
     std::size_t extensions() const noexcept { return extensions_; }
+    std::size_t disturbances() const noexcept { return disturbances_; }
 
 private:
     static bool overlap(const Hold& one, const Hold& other);
@@ -192,6 +194,7 @@ private:
     std::size_t slots_acquired_ = 0;
     std::vector<Hold> holds_{};
     std::size_t extensions_ = 0;
+    std::size_t disturbances_ = 0;
     QueueBounds queue_bounds_{};
     std::vector<Waiting> waiting_{};
     std::vector<Work> works_{};

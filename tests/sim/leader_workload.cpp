@@ -10,8 +10,8 @@
 
 namespace redlock::sim {
 
-void LeaderWorkload::run() {
-    for (int turn = 0; turn < plan_.turns; ++turn) {
+void LeaderWorkload::run(const std::stop_token& stop) {
+    for (int turn = 0; turn < plan_.turns && !stop.stop_requested(); ++turn) {
         const auto options = some_options();
         const auto until_stop = rng_.about(10 * mean_term() / 3);
         if (auto* const loop = client_.loop())

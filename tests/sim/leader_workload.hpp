@@ -8,6 +8,8 @@
 
 #include <redlock/leader.hpp>
 
+#include <stop_token>
+
 namespace redlock::sim {
 
 /// The life of one thread of a client.
@@ -15,13 +17,15 @@ class LeaderWorkload {
 public:
     LeaderWorkload(Client& client, const Plan& plan, Rng rng) : client_(client), plan_(plan), rng_(rng) {}
 
-    void run();
+    /// Stops early if `stop` is requested.
+    void run(const std::stop_token& stop = {});
+    LeaderOptions some_options();
+    /// Runs a leader in the loop. Its run() is cancelled after a while.
+    void run_in(SimLoop& loop, const LeaderOptions& options, nanoseconds until_stop);
 
 private:
     nanoseconds mean_term() const;
-    LeaderOptions some_options();
     void run(const LeaderOptions& options, nanoseconds until_stop);
-    void run_in(SimLoop& loop, const LeaderOptions& options, nanoseconds until_stop);
     /// Works for a while, and ends within the margin. Returns true if the work has failed.
     bool work(const std::stop_token& lost, milliseconds margin);
 

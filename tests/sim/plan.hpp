@@ -33,15 +33,17 @@ enum class Fault : std::uint8_t {
 };
 
 struct Plan {
+    std::uint64_t number = 0;  ///< the seed of the schedule, from which a world may derive its case
     WorldOptions world{};
 
     // The clients.
     int clients = 3;
-    int threads = 1;      ///< the threads of each client; each has locks of its own
-    bool loops = false;   ///< the locks of each client are in an event loop, where they share connections
-    int loops_each = 1;   ///< how many event loops a client has
-    double disturbs = 0;  ///< the probability that an event cancels an operation or destroys its lock
-    double restarts = 0;  ///< the probability that a turn shuts the loop down, and begins anew
+    int threads = 1;          ///< the threads of each client; each has locks of its own
+    bool loops = false;       ///< the locks of each client are in an event loop, where they share connections
+    int loops_each = 1;       ///< how many event loops a client has
+    double disturbs = 0;      ///< the probability that an event cancels an operation or destroys its lock
+    double restarts = 0;      ///< the probability that a turn shuts the loop down, and begins anew
+    bool systematic = false;  ///< the first client makes an operation that is disturbed at each suspension
     int resources = 1;
     int turns = 5;  ///< how many acquisitions each thread attempts
     milliseconds least_ttl{200};

@@ -1,5 +1,7 @@
 #include "presets.hpp"
 
+#include "suspension_workload.hpp"
+
 #include <algorithm>
 #include <vector>
 
@@ -393,6 +395,15 @@ void several_loops(Plan& plan) {
     plan.restarts = 0.002;
 }
 
+/// One operation of an event loop, which is disturbed at each suspension in turn.
+void systematic_loops(Plan& plan) {
+    contended(plan);
+    plan.loops = plan.systematic = true;
+    plan.disturbs = 0.01;
+    plan.restarts = 0.0005;
+    prepare(plan, SuspensionCase::of(plan.number));
+}
+
 /// Leaders of event loops, whose election may take so long that hardly the margin is left.
 void leading_loops(Plan& plan) {
     leading(plan);
@@ -484,6 +495,7 @@ std::span<const Preset> presets() {
         {"loops-queueing", "event loops with locks that queue, where nothing fails", queueing_loops},
         {"loops-calm", "event loops where no connection and no node fails", calm_loops},
         {"loops-several", "loops, with several event loops in each process", several_loops},
+        {"loops-systematic", "one operation, disturbed at each suspension in turn", systematic_loops},
         {"loops-leading", "leaders in event loops, among faults", leading_loops},
         {"loops-leading-calm", "leaders in event loops, where nothing fails", calm_leading_loops},
 

@@ -1,31 +1,53 @@
 #include "schedule.hpp"
 
+#include "at_work.hpp"
 #include "fault_injector.hpp"
 #include "leader_workload.hpp"
+#include "suspension_workload.hpp"
 #include "workload.hpp"
 #include "world.hpp"
 
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 namespace redlock::sim {
 namespace {
 
 void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
+    const std::stop_source end;  // of the other clients, when the systematic one has ended
     for (int number = 1; number <= plan.clients; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         client.process().meet(plan.hazards);
         for (int loop = 0; plan.loops && loop < plan.loops_each; ++loop)
-            client.use_loop(rng.child(), plan.disturbs, plan.restarts);
+            plan.systematic&& number == 1 ? client.use_loop(rng.child(), 0, 0)
+                                          : client.use_loop(rng.child(), plan.disturbs, plan.restarts);
+        const bool is_systematic = plan.systematic && number == 1;
+        if (is_systematic)
+            client.does([&client, &plan, end, own = rng.child()]() mutable {
+                SuspensionWorkload{client, plan, own}.run();
+                end.request_stop();
+            });
+        // In a calm world, the checks of a leader require that the process makes no other attempts.
+        if (is_systematic && (plan.leading || rng.chance(0.7))) continue;
         for (int thread = 0; thread < plan.threads; ++thread)
-            client.does([&client, &plan, &faults, own = rng.child()] {
-                if (plan.leading) return LeaderWorkload{client, plan, own}.run();
-                Workload{client, plan, faults, own}.run();
+            client.does([&client, &plan, &faults, stop = end.get_token(), own = rng.child()] {
+                if (plan.leading) return LeaderWorkload{client, plan, own}.run(stop);
+                Workload{client, plan, faults, own}.run(stop);
             });
     }
     if (plan.calm) world.is_calm();
     if (plan.queueing)
         world.is_queueing(plan.retry_delay, static_cast<std::size_t>(plan.clients * plan.threads));
+}
+
+/// Returns the names that locks, semaphores and leaders of these worlds use.
+std::vector<std::string> names_in(const Plan& plan) {
+    std::vector<std::string> names{leadership};
+    for (int number = 1; number <= plan.resources; ++number) names.push_back("r" + std::to_string(number));
+    for (int slot = 0; slot < plan.slots; ++slot) names.push_back("{s}:slot:" + std::to_string(slot));
+    return names;
 }
 
 /// Nothing fails any more. Each client makes a few rounds, because a node that has failed is asked again by a
@@ -48,6 +70,9 @@ void heal(World& world, const Plan& plan) {
         });
     }
     world.run_while_busy();
+    for (const auto& client : world.clients())
+        for (const auto& owner : client->network().owners())
+            world.checker().expect_gone_at_the_end(client->process(), owner, names_in(plan));
     world.checker().check_over();
 }
 
@@ -56,6 +81,7 @@ void heal(World& world, const Plan& plan) {
 Outcome run_schedule(std::uint64_t seed, const Preset* preset, Logging logging) {
     Rng rng{seed};
     auto plan = any_plan(rng);
+    plan.number = seed;
     if (preset) preset->apply(plan);
     plan.world.seed = rng.next();
     plan.world.logged = logging == Logging::yes;
@@ -75,6 +101,7 @@ Outcome run_schedule(std::uint64_t seed, const Preset* preset, Logging logging) 
             .events = world.events(),
             .holds = world.checker().holds(),
             .extensions = world.checker().extensions(),
+            .disturbances = world.checker().disturbances(),
             .violations = world.violations(),
             .schedule = world.log().lines()};
 }

@@ -15,6 +15,7 @@ struct Outcome {
     std::uint64_t events = 0;
     std::size_t holds = 0;
     std::size_t extensions = 0;
+    std::size_t disturbances = 0;  ///< by SimLoop::disturb_next()
     std::vector<Violation> violations{};
     std::vector<std::string> schedule{};  ///< empty unless logged
 };

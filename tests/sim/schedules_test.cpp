@@ -1,6 +1,7 @@
 // Random schedules, as many as fit into a quick test; the program `sim` runs more. The mutants that they must
 // find are in tests/mutants.
 #include "schedule.hpp"
+#include "suspension_workload.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +46,19 @@ TEST(Schedule, DependsOnlyOnItsSeed) {
             EXPECT_EQ(once.schedule, again.schedule) << world << ", seed " << seed;
             EXPECT_EQ(once.events, run_schedule(seed, preset).events) << "even without a log";
         }
+}
+
+TEST(Schedule, DisturbsEachOperationOfALoopAtSeveralSuspensions) {
+    std::size_t disturbances = 0;
+    for (std::uint64_t seed = 0; seed < SuspensionCase::count; ++seed) {
+        const auto outcome = run_schedule(seed, find_preset("loops-systematic"));
+        EXPECT_GE(outcome.disturbances, 2U) << "seed " << seed;
+        disturbances += outcome.disturbances;
+        for (const auto& violation : outcome.violations)
+            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text
+                          << "; see sim --world loops-systematic --seed " << seed;
+    }
+    EXPECT_GT(disturbances, 1500U);
 }
 
 struct WorldPreset : testing::TestWithParam<Preset> {};

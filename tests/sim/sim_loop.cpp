@@ -64,6 +64,7 @@ void SimLoop::turn() {
             forget(fd);
             ready(fd);
         }
+        note_suspension();
         if (rng_.chance(disturbs_.operation)) disturb();
     }
     if (rng_.chance(disturbs_.all)) restart();
@@ -110,6 +111,8 @@ Result SimLoop::await(Operation operation, const std::stop_token& stop) {
     call([&] {
         it->operation.begin([this, it](Result result) { end(*it, std::move(result)); });
         it->begun = true;
+        has_begun({.is_under_way = [it] { return !it->result; },
+                   .disturb = [this, it](bool destroys) { disturb(*it, destroys); }});
     });
     // Another thread requests the stop, so the operation is cancelled by this fiber.
     const std::stop_callback alarm{stop, [&] { process_.wake(*it->waits); }};
@@ -133,6 +136,22 @@ void SimLoop::end(Call& call, Result result) {
     call.result = std::move(result);
     process_.wake(*call.waits);
     if (rng_.chance(disturbs_.operation)) disturb();
+}
+
+void SimLoop::has_begun(Target target) {
+    if (!step_ || step_->target || step_->fiber != process_.current()) return;
+    step_->target = std::move(target);
+    note_suspension();
+}
+
+void SimLoop::note_suspension() {
+    if (!step_ || !step_->target || !step_->target->is_under_way() || --step_->suspensions > 0) return;
+    const auto step = *std::exchange(step_, std::nullopt);
+    client_.checker().disturbed();
+    if (step.what == Disturbance::shut_down)
+        restart();
+    else
+        step.target->disturb(step.what == Disturbance::destroy);
 }
 
 void SimLoop::disturb() {

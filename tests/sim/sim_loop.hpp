@@ -18,6 +18,7 @@
 #include <redlock/event_loop.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,8 @@ public:
         double operation = 0;  ///< the probability that an event cancels an operation or destroys its lock
         double all = 0;        ///< the probability that a turn shuts the AsyncNodes down, and makes a new one
     };
+    /// What may happen to an operation that is under way.
+    enum class Disturbance : std::uint8_t { cancel, destroy, shut_down };
 
     /// Starts the fiber of the loop, which ends with the process.
     SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs);
@@ -66,6 +69,20 @@ public:
     /// Adds or removes a lock that the loop destroys when it is shut down.
     void add(const Destroy& lock) { locks_.push_back(&lock); }
     void remove(const Destroy& lock) { std::erase(locks_, &lock); }
+    /// Disturbs the next operation of the calling fiber at a suspension. The operation is at its first
+    /// suspension when it has begun, and at another one after each event of the loop until it ends.
+    void disturb_next(Disturbance what, std::size_t suspension) {
+        step_ = Step{what, suspension, process_.current()};
+    }
+    /// Returns true if the last disturb_next() has disturbed an operation. Otherwise it will not do so.
+    bool has_disturbed() { return !std::exchange(step_, std::nullopt); }
+    /// An operation that disturb_next() may have to disturb. `disturb` cancels it, or destroys its object.
+    struct Target {
+        std::function<bool()> is_under_way;
+        std::function<void(bool destroys)> disturb;
+    };
+    /// Is called in the loop when an operation has begun.
+    void has_begun(Target target);
     /// Returns how often the loop was shut down, and has destroyed all its locks.
     std::size_t shutdowns() const noexcept { return shutdowns_; }
     /// Calls a function in the loop.
@@ -77,6 +94,13 @@ public:
 
 private:
     struct Call;
+    /// The arguments of disturb_next().
+    struct Step {
+        Disturbance what;
+        std::size_t suspensions;  // that remain
+        Task* fiber;
+        std::optional<Target> target{};
+    };
     struct Watched {
         Channel* channel;
         bool reads;
@@ -89,6 +113,7 @@ private:
     void run();
     bool is_due() const;
     void turn();
+    void note_suspension();
     void disturb();
     void disturb(Call& call, bool destroys);
     void end(Call& call, Result result);
@@ -105,6 +130,7 @@ private:
     Clock::time_point wake_at_ = Clock::never();
     std::vector<std::shared_ptr<Call>> calls_{};
     std::vector<const Destroy*> locks_{};
+    std::optional<Step> step_{};
     std::size_t shutdowns_ = 0;
     std::optional<AsyncNodes> nodes_{};
 };

@@ -7,8 +7,8 @@
 
 namespace redlock::sim {
 
-void Workload::run() {
-    for (int turn = 0; turn < plan_.turns; ++turn) {
+void Workload::run(const std::stop_token& stop) {
+    for (int turn = 0; turn < plan_.turns && !stop.stop_requested(); ++turn) {
         client_.sleep(rng_.about(std::chrono::duration_cast<milliseconds>(plan_.least_ttl * plan_.rests)));
         plan_.slots > 0 ? take_a_slot() : take_a_turn();
     }

@@ -6,6 +6,8 @@
 #include "fault_injector.hpp"
 #include "plan.hpp"
 
+#include <stop_token>
+
 namespace redlock::sim {
 
 /// The life of one thread of a client.
@@ -14,7 +16,8 @@ public:
     Workload(Client& client, const Plan& plan, FaultInjector& faults, Rng rng)
         : client_(client), plan_(plan), faults_(faults), rng_(rng) {}
 
-    void run();
+    /// Stops early if `stop` is requested.
+    void run(const std::stop_token& stop = {});
 
 private:
     void take_a_turn();
