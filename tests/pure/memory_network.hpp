@@ -109,7 +109,7 @@ public:
         std::size_t number = 0;
         bool closed = false;  // by the server
         std::string unsent{};
-        support::CommandReader reader{4096};
+        support::CommandReader reader{std::string::npos};
         std::deque<support::CommandReader::Words> commands{};
         std::string channel{};  // the channel that it is subscribed to
         std::string replies{};

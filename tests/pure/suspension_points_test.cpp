@@ -9,10 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -24,9 +26,12 @@ using testing::Not;
 
 /// Servers, nodes and a loop with one lock.
 struct LoopWorld : WaitingWorld {
-    explicit LoopWorld(const LockOptions& options) : nodes{network, size, {.node_timeout = 50ms}} {
+    explicit LoopWorld(const LockOptions& options, std::vector<std::string> its_resources = {"r"},
+                       milliseconds quarantine = {})
+        : resources(std::move(its_resources)),
+          nodes{network, size, {.node_timeout = 50ms, .quarantine = quarantine}} {
         of_loop.emplace(nodes, loop, network.clock(), entropy);
-        lock.emplace(*of_loop, "r", options);
+        lock.emplace(*of_loop, resources, options);
     }
 
     Completion report() {
@@ -48,18 +53,29 @@ struct LoopWorld : WaitingWorld {
     void free_all() {
         for (std::size_t node = 0; node < size; ++node) release_at(node, "other");
     }
-    /// Returns on how many nodes a lock has the resource, or a waiter is in the queue or woken.
+    /// Returns on how many nodes a lock has a resource, or a waiter is in the queue or woken.
     std::size_t traces() {
         std::size_t count = 0;
-        for (std::size_t node = 0; node < size; ++node) {
-            const auto value = holder(node);
-            const bool is_free = value == "(nil)" || value == "other";
-            count += is_free && queued(node).empty() ? 0U : 1U;
-        }
+        for (std::size_t node = 0; node < size; ++node)
+            if (!queued(node).empty() ||
+                std::ranges::any_of(resources, [&](const auto& it) { return is_held(node, it); }))
+                ++count;
         return count;
     }
+    /// Returns true if the key has an owner other than those of the scenario.
+    bool is_held(std::size_t node, const std::string& resource) {
+        const auto value = ask(node, {"GET", resource});
+        if (value != "redlock:shared") return value != "(nil)" && value != "other";
+        const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now().time_since_epoch());
+        const auto* const readers = network.server(node).redis->find("{" + resource + "}:readers", wall);
+        return readers && std::ranges::any_of(readers->scores, [&](const auto& it) {
+                   return !other_reader || it.first != other_reader->owner();
+               });
+    }
 
+    const std::vector<std::string> resources;
     MemoryLoopNodes nodes;
+    std::optional<Lock> other_reader{};  // of another process
     MemoryLoop loop{network};
     std::optional<AsyncNodes> of_loop{};
     std::optional<AsyncLock> lock{};
@@ -72,11 +88,22 @@ struct Scenario {
     LockOptions options;
     void (*prepare)(LoopWorld&);
     void (*begin)(LoopWorld&);
+    std::vector<std::string> resources{"r"};
+    milliseconds quarantine{};
 
     friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
         return out << scenario.name;
     }
 };
+
+const LockOptions plain{.ttl = 10s, .retry = {.delay = 100ms}};
+const LockOptions fenced{.ttl = 10s, .retry = {.delay = 100ms}, .fencing = true};
+const LockOptions fair{.ttl = 10s, .retry = {.delay = 100ms}, .fair = true};
+const LockOptions shared{.ttl = 10s, .retry = {.delay = 100ms}, .shared = true};
+const LockOptions fenced_reader{.ttl = 10s, .retry = {.delay = 100ms}, .fencing = true, .shared = true};
+const LockOptions quarantined{.ttl = 2s, .retry = {.delay = 100ms}};
+constexpr milliseconds quarantine = 2s;
+const LockOptions described{.ttl = 10s, .holder = "a test"};
 
 void acquire_first(LoopWorld& world) {
     world.lock->acquire(world.report());
@@ -101,14 +128,43 @@ void others_vanish_after_a_while(LoopWorld& world) {
     });
 }
 
+void readers_hold_for_a_while(LoopWorld& world) {
+    world.other_reader.emplace(world.client(), "r", shared, world.network.clock(), world.entropy);
+    const auto result = world.other_reader->acquire();
+    ASSERT_TRUE(result) << result.message();
+    world.after(700ms, [&world] { (void)world.other_reader->release(); });
+}
+
+/// The quarantine of all nodes ends. Then one of them loses its data.
+void forget_the_data_of_a_node(LoopWorld& world) {
+    world.lock->try_acquire(world.report());
+    world.run_to_the_end();
+    EXPECT_EQ(std::exchange(world.results, {}).at(0).error(), Errc::no_quorum);
+    world.run_for(quarantine);
+    world.ask(1, {"DEL", "redlock:marker"});
+}
+
 void acquire(LoopWorld& world) {
     world.lock->acquire_for(3s, world.report());
 }
 
-const LockOptions plain{.ttl = 10s, .retry = {.delay = 100ms}};
-const LockOptions fenced{.ttl = 10s, .retry = {.delay = 100ms}, .fencing = true};
-const LockOptions fair{.ttl = 10s, .retry = {.delay = 100ms}, .fair = true};
-const LockOptions described{.ttl = 10s, .holder = "a test"};
+void hold_with_a_silent_node(LoopWorld& world) {
+    acquire_first(world);
+    silence_a_node(world);
+}
+
+void hold_through_a_loss(LoopWorld& world) {
+    forget_the_data_of_a_node(world);
+    acquire_first(world);
+}
+
+void extend(LoopWorld& world) {
+    world.lock->extend(world.report());
+}
+
+void release(LoopWorld& world) {
+    world.lock->release(world.report());
+}
 
 class AtEachSuspensionPoint : public testing::TestWithParam<Scenario> {
 protected:
@@ -117,12 +173,15 @@ protected:
     void at_each(const std::function<void(LoopWorld&)>& test) {
         constexpr int most = 2000;
         for (int turns = 0; turns < most; ++turns) {
-            LoopWorld world{GetParam().options};
+            LoopWorld world{GetParam().options, GetParam().resources, GetParam().quarantine};
             GetParam().prepare(world);
             GetParam().begin(world);
             const auto latest = world.now() + 1min;
             for (int i = 0; i < turns && world.results.empty(); ++i) world.loop.run_once(latest);
-            if (!world.results.empty()) return;
+            if (!world.results.empty()) {
+                EXPECT_TRUE(world.results[0]) << "undisturbed: " << world.results[0].message();
+                return;
+            }
             SCOPED_TRACE("after " + std::to_string(turns) + " turns");
             test(world);
             if (HasFailure()) return;
@@ -312,37 +371,54 @@ TEST(ACallbackOfTheLossThatAnExtensionFinds, MayShutTheLoopDownAndDestroyTheLock
 
 INSTANTIATE_TEST_SUITE_P(
     Operations, AtEachSuspensionPoint,
-    testing::Values(Scenario{"AcquiresAFreeResource", plain, [](LoopWorld&) {}, acquire},
-                    Scenario{"AcquiresWithASilentNode", plain, silence_a_node, acquire},
-                    Scenario{"AcquiresAHeldResource", plain, others_hold_for_a_while, acquire},
-                    Scenario{"AcquiresWithFencing", fenced, silence_a_node, acquire},
-                    Scenario{"AcquiresWithADescription", described, silence_a_node, acquire},
-                    Scenario{"WaitsInTheQueue", fair, others_hold_for_a_while, acquire},
-                    Scenario{"FindsAFreeResourceFromTheQueue", fair, others_vanish_after_a_while, acquire},
-                    Scenario{"FindsAFreeResourceWithASilentNode", fair,
-                             [](LoopWorld& world) {
-                                 others_vanish_after_a_while(world);
-                                 silence_a_node(world);
-                             },
-                             acquire},
-                    Scenario{"WaitsInTheQueueWithASilentNode", fair,
-                             [](LoopWorld& world) {
-                                 others_hold_for_a_while(world);
-                                 silence_a_node(world);
-                             },
-                             acquire},
-                    Scenario{"Extends", plain,
-                             [](LoopWorld& world) {
-                                 acquire_first(world);
-                                 silence_a_node(world);
-                             },
-                             [](LoopWorld& world) { world.lock->extend(world.report()); }},
-                    Scenario{"Releases", fair,
-                             [](LoopWorld& world) {
-                                 acquire_first(world);
-                                 silence_a_node(world);
-                             },
-                             [](LoopWorld& world) { world.lock->release(world.report()); }}),
+    testing::Values(
+        Scenario{"AcquiresAFreeResource", plain, [](LoopWorld&) {}, acquire},
+        Scenario{"AcquiresWithASilentNode", plain, silence_a_node, acquire},
+        Scenario{"AcquiresAHeldResource", plain, others_hold_for_a_while, acquire},
+        Scenario{"AcquiresWithFencing", fenced, silence_a_node, acquire},
+        Scenario{"AcquiresWithADescription", described, silence_a_node, acquire},
+        Scenario{"AcquiresAsAReader", shared, silence_a_node, acquire},
+        Scenario{"AcquiresAsAReaderBesideAnother", shared, readers_hold_for_a_while, acquire},
+        Scenario{"AcquiresAsAReaderWithFencing", fenced_reader, silence_a_node, acquire},
+        Scenario{"AcquiresAsAReaderWhatAWriterHolds", shared, others_hold_for_a_while, acquire},
+        Scenario{"AcquiresAsAWriterWhatReadersHold", plain, readers_hold_for_a_while, acquire},
+        Scenario{"AcquiresSeveral", plain, silence_a_node, acquire, {"r", "s"}},
+        Scenario{"AcquiresSeveralWithFencing", fenced, silence_a_node, acquire, {"r", "s"}},
+        Scenario{"AcquiresSeveralOfWhichOneIsHeld", plain, others_hold_for_a_while, acquire, {"q", "r"}},
+        Scenario{
+            "AcquiresWithAQuarantine", quarantined, forget_the_data_of_a_node, acquire, {"r"}, quarantine},
+        Scenario{"AcquiresWithAQuarantineAndASilentNode",
+                 quarantined,
+                 [](LoopWorld& world) {
+                     forget_the_data_of_a_node(world);
+                     silence_a_node(world);
+                 },
+                 acquire,
+                 {"r"},
+                 quarantine},
+        Scenario{"AcquiresAtTheEndOfAQuarantine", quarantined, [](LoopWorld&) {}, acquire, {"r"}, quarantine},
+        Scenario{"WaitsInTheQueue", fair, others_hold_for_a_while, acquire},
+        Scenario{"FindsAFreeResourceFromTheQueue", fair, others_vanish_after_a_while, acquire},
+        Scenario{"FindsAFreeResourceWithASilentNode", fair,
+                 [](LoopWorld& world) {
+                     others_vanish_after_a_while(world);
+                     silence_a_node(world);
+                 },
+                 acquire},
+        Scenario{"WaitsInTheQueueWithASilentNode", fair,
+                 [](LoopWorld& world) {
+                     others_hold_for_a_while(world);
+                     silence_a_node(world);
+                 },
+                 acquire},
+        Scenario{"Extends", plain, hold_with_a_silent_node, extend},
+        Scenario{"ExtendsAsAReader", shared, hold_with_a_silent_node, extend},
+        Scenario{"ExtendsSeveral", plain, hold_with_a_silent_node, extend, {"r", "s"}},
+        Scenario{"ExtendsWithAQuarantine", quarantined, hold_through_a_loss, extend, {"r"}, quarantine},
+        Scenario{"Releases", fair, hold_with_a_silent_node, release},
+        Scenario{"ReleasesAsAReader", shared, hold_with_a_silent_node, release},
+        Scenario{"ReleasesSeveral", plain, hold_with_a_silent_node, release, {"r", "s"}},
+        Scenario{"ReleasesWithAQuarantine", quarantined, hold_through_a_loss, release, {"r"}, quarantine}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
