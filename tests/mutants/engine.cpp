@@ -21,6 +21,8 @@
 #include "redis/node_own.cpp"
 #include "redis/node_shared.cpp"
 #include "redis/round_driver.cpp"
+#include "redis/shared_rounds.cpp"
+#include "redis/thread_group.cpp"
 #include "semaphore.cpp"
 #include "term_sequence.cpp"
 

@@ -35,7 +35,7 @@ Result CheckedLock::try_acquire() {
 }
 
 Result CheckedLock::acquire_for(nanoseconds span) {
-    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.nodes().node_timeout(),
+    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.network().longest_round(),
                       queues(2));
 }
 
@@ -59,7 +59,7 @@ auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
 /// another round. A lock that has waited in the queue may be refused just when that time is over. Then it
 /// makes as many attempts as a lock that does not queue.
 nanoseconds CheckedLock::longest_attempts(int attempts) const {
-    const nanoseconds node_timeout = client_.nodes().node_timeout();
+    const nanoseconds node_timeout = client_.network().longest_round();
     const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
     const auto attempt = rounds * node_timeout + node_timeout;
     const auto queued = (attempts - 1) * nanoseconds{options_.retry.delay} + attempt;
@@ -68,7 +68,7 @@ nanoseconds CheckedLock::longest_attempts(int attempts) const {
 
 /// Returns how long release() may block. It may first have to wait for a round of the watchdog.
 nanoseconds CheckedLock::longest_release() const {
-    return client_.nodes().node_timeout() * (watched() ? 2 : 1);
+    return client_.network().longest_round() * (watched() ? 2 : 1);
 }
 
 template <class Verb>
@@ -123,7 +123,7 @@ Result CheckedLock::extend(milliseconds ttl) {
     const std::string owner{lock_.owner()};
     const auto shutdowns_before = shutdowns();
     extending_ = true;
-    auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
+    auto result = in_time(client_.network().longest_round(), [&] { return lock_.extend(ttl); });
     extending_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + ": " + result.message(); });
@@ -169,7 +169,7 @@ Result CheckedLock::extend_watched(milliseconds ttl) {
     longest_ttl_ = std::max(longest_ttl_, ttl);
     extended_by_hand_ = true;
     const auto shutdowns_before = shutdowns();
-    auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
+    auto result = in_time(client_.network().longest_round(), [&] { return lock_.extend(ttl); });
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + " by hand: " + result.message(); });
     if (was_destroyed(result, owner, shutdowns_before)) return result;
@@ -231,9 +231,9 @@ void CheckedLock::note_shutdown() {
 void CheckedLock::ended(std::string owner) {
     if (watched()) {
         over_ = owner;
-        // In an event loop, an extension may be under way. It does no harm, because it changes only the key
-        // of its owner.
-        if (!loop_) client_.network().released(owner);
+        // On a connection that is shared, an extension may still have to be written. It does no harm, because
+        // it changes only the key of its owner.
+        if (!client_.network().shares_connections()) client_.network().released(owner);
     }
     checker_.expect_gone_at_the_end(client_.process(), owner, resources());
     const auto span = client_.settling_time();
@@ -286,12 +286,14 @@ void CheckedLock::check_watch(bool valid, bool open) {
 }
 
 /// Returns true if the watchdog must have reported a loss by now. A round that began before this lock came
-/// under watch does not include it, and may delay the report by one node_timeout. If a loop is suspended just
-/// before it sets its timer, the timer begins late, and is up to one ttl long.
+/// under watch does not include it, and may delay the report by one node_timeout. So may a suspended thread
+/// that leads the rounds of others. If a loop is suspended just before it sets its timer, the timer begins
+/// late, and is up to one ttl long.
 bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
     if (process.paused()) return false;
-    const auto node_timeout = extended_by_watchdog_ ? nanoseconds{} : client_.nodes().node_timeout();
+    const bool is_included = extended_by_watchdog_ && !client_.network().threads_share();
+    const auto node_timeout = is_included ? nanoseconds{} : client_.network().longest_round();
     const auto longest_timer = loop_ ? nanoseconds{longest_ttl_} : nanoseconds{};
     const auto after_pause = std::max(longest_timer, node_timeout + node_timeout / 10);
     return process.now() > since_ + node_timeout &&

@@ -6,11 +6,12 @@
 
 namespace redlock::sim {
 
-Client::Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options)
+Client::Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options,
+               std::size_t processors)
     : environment_(environment),
       process_(environment.timeline, environment.log, rng.child(), std::move(name), clock),
       network_(std::make_unique<SimNodes>(process_, environment.network, environment.nodes, rng.child(),
-                                          options, environment.checker)),
+                                          options, processors, environment.checker)),
       entropy_(rng.child()) {
     process_.on_crash([this] { network_->abandon(); });
 }

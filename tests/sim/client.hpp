@@ -30,7 +30,9 @@ class SimLoop;
 
 class Client {
 public:
-    Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options);
+    /// If more rounds than `processors` are under way, they may share connections.
+    Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options,
+           std::size_t processors);
     /// Ends the fibers first, because they use all other members.
     ~Client();
     Client(const Client&) = delete;

@@ -432,6 +432,26 @@ void calm_leading_loops(Plan& plan) {
     plan.world.conditions = {.mean = 3ms, .slow_share = 0.2, .slow = 20ms};
 }
 
+// ---- Worlds of threads that share connections.
+
+/// Connections break. Keys live so long that one that is left is found.
+void breaking_threads(Plan& plan) {
+    breaking_loops(plan);
+    plan.loops = false;
+    plan.disturbs = 0;
+    plan.world.processors = 2;
+}
+
+/// Nodes freeze, crash and forget scripts, and threads are suspended while others wait for them.
+void hanging_threads(Plan& plan) {
+    hanging_loops(plan);
+    plan.loops = false;
+    plan.disturbs = plan.restarts = 0;
+    plan.world.processors = 2;
+    plan.hazards = {.pause = 0.0005, .longest_pause = 500ms, .stall = 0.0005, .crash = 0.0001};
+    plan.faults.push_back(Fault::pause);
+}
+
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -498,6 +518,9 @@ std::span<const Preset> presets() {
         {"loops-systematic", "one operation, disturbed at each suspension in turn", systematic_loops},
         {"loops-leading", "leaders in event loops, among faults", leading_loops},
         {"loops-leading-calm", "leaders in event loops, where nothing fails", calm_leading_loops},
+
+        {"threads-breaking", "threads that share connections, which break", breaking_threads},
+        {"threads-hanging", "threads that share connections, among faults", hanging_threads},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

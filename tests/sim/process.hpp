@@ -115,8 +115,8 @@ public:
 
     /// The process whose fiber runs in this thread of the simulation, or null outside of fibers.
     static Process* running() noexcept { return running_; }
-    /// Blocks until the fiber is woken, even if the process has crashed.
-    void wait() noexcept { park_until(Instant::max()); }
+    /// Blocks until the fiber is woken or the instant has come, even if the process has crashed.
+    void wait(Instant until = Instant::max()) noexcept { park_until(until); }
 
     /// Makes waits of the current fiber ignore a crash. For a function that must not throw, and whose wait
     /// ends by itself.

@@ -123,13 +123,13 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
 
 void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
                           const std::stop_token& stop) {
-    const auto has_news = [this](const PollEntry& entry) { return channel_of(entry.fd)->has_news(); };
     if (!process_.current()) {  // the world is over, and destroys the nodes
         for (auto& entry : entries) entry.ready = has_news(entry);
         return;
     }
     process_.check_alive();
-    const bool futile = process_.now() >= until && std::ranges::none_of(entries, has_news);
+    const auto is_ready = [this](const PollEntry& entry) { return has_news(entry); };
+    const bool futile = process_.now() >= until && std::ranges::none_of(entries, is_ready);
     const auto last = std::exchange(last_wait_, process_.now());
     futile_waits_ = futile && process_.now() == last ? futile_waits_ + 1 : 0;
     if (futile_waits_ > 1000) {
@@ -143,13 +143,13 @@ void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock
 
 void ProcessNetwork::sleep_until_news(std::span<PollEntry> entries, Clock::time_point until,
                                       const std::stop_token& stop) {
-    for (const auto& entry : entries) channel_of(entry.fd)->listen(process_.current());
     Task& sleeper = *process_.current();
+    listen(entries, &sleeper);
     const std::stop_callback alarm{stop, [&] { process_.wake(sleeper); }};
-    const auto has_news = [this](const PollEntry& entry) { return channel_of(entry.fd)->has_news(); };
-    while (std::ranges::none_of(entries, has_news) && process_.now() < until && !stop.stop_requested())
+    const auto is_ready = [this](const PollEntry& entry) { return has_news(entry); };
+    while (std::ranges::none_of(entries, is_ready) && process_.now() < until && !stop.stop_requested())
         process_.wait_until(until);
-    for (const auto& entry : entries) channel_of(entry.fd)->listen(nullptr);
+    listen(entries, nullptr);
 }
 
 std::unique_ptr<BackgroundTask> ProcessNetwork::make_task(BackgroundTask::Function function) {

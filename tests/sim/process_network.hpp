@@ -32,6 +32,8 @@ public:
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
+    /// The process has one, because only its SharedRounds needs it.
+    std::unique_ptr<Wakeup> make_wakeup() override { return std::make_unique<SimWakeup>(*this); }
 
     /// Returns the address at which the library finds a node: the number of the node as the path of a unix
     /// socket. Such an address needs no name resolution.
@@ -61,6 +63,28 @@ public:
     void abandon();
 
 private:
+    /// Its entry has no descriptor.
+    struct SimWakeup final : Wakeup {
+        explicit SimWakeup(ProcessNetwork& network) : of(network) {}
+        PollEntry poll_entry() const noexcept override { return {}; }
+        void wake() noexcept override {
+            of.woken_ = true;
+            if (of.woken_fiber_) of.process_.wake(*of.woken_fiber_);
+        }
+        void reset() noexcept override { of.woken_ = false; }
+        ProcessNetwork& of;
+    };
+
+    bool has_news(const PollEntry& entry) const {
+        return entry.fd < 0 ? woken_ : channel_of(entry.fd)->has_news();
+    }
+    void listen(std::span<PollEntry> entries, Task* fiber) {
+        for (const auto& entry : entries)
+            if (entry.fd < 0)
+                woken_fiber_ = fiber;
+            else
+                channel_of(entry.fd)->listen(fiber);
+    }
     void sleep_until_news(std::span<PollEntry> entries, Clock::time_point until, const std::stop_token& stop);
 
     Process& process_;
@@ -73,7 +97,9 @@ private:
     std::vector<std::weak_ptr<Channel>> channels_{};
     Descriptors descriptors_{};
     std::function<void()> on_endless_wait_{};
-    int futile_waits_ = 0;  // at the same instant, since the last wait that brought something
+    bool woken_ = false;           // of the SimWakeup
+    Task* woken_fiber_ = nullptr;  // which waits for it
+    int futile_waits_ = 0;         // at the same instant, since the last wait that brought something
     Clock::time_point last_wait_{};
 };
 

@@ -38,7 +38,7 @@ TEST(Schedule, ViolatesNoInvariant) {
 }
 
 TEST(Schedule, DependsOnlyOnItsSeed) {
-    for (const auto* const world : {"any", "loops"})
+    for (const auto* const world : {"any", "loops", "threads-hanging"})
         for (std::uint64_t seed = 1; seed <= 20; ++seed) {
             const auto* const preset = find_preset(world);
             const auto once = run_schedule(seed, preset, Logging::yes);

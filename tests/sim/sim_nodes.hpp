@@ -11,7 +11,7 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "loop/loop_group.hpp"
-#include "redis/node_group.hpp"
+#include "redis/thread_group.hpp"
 
 #include <map>
 #include <memory>
@@ -27,13 +27,20 @@ namespace redlock::sim {
 class SimNodes final : public Nodes {
 public:
     SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes, Rng rng,
-             NodesOptions options, Checker& checker);
+             NodesOptions options, std::size_t processors, Checker& checker);
 
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     std::unique_ptr<Waiter> waiter() override { return group_.waiter(); }
     std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
                                             const std::shared_ptr<loop::Scheduler>& scheduler) override;
     Clock* required_clock() const noexcept override { return &network_.clock(); }
+
+    /// Returns true if rounds share connections, in an event loop or by threads.
+    bool shares_connections() const noexcept { return shares_connections_; }
+    bool threads_share() const noexcept { return options_.share_connections; }
+    /// Returns how long a round to all nodes may take. If threads share connections, a round may wait for the
+    /// leading thread first.
+    nanoseconds longest_round() const noexcept { return node_timeout() + to_be_collected_; }
 
     Link& link(std::size_t node) { return network_.link(node); }
     ProcessNetwork& network() noexcept { return network_; }
@@ -97,8 +104,9 @@ private:
     const NodesOptions options_;
     const std::vector<NodeConfig> configs_;
     mutable ProcessNetwork network_;
-    NodeGroup group_;
-    bool shares_connections_ = false;  // in an event loop
+    ThreadGroup group_;
+    bool shares_connections_;
+    const nanoseconds to_be_collected_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
     AskedByOwner acquisitions_{};
     AskedByOwner last_asked_{};

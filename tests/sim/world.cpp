@@ -43,9 +43,12 @@ Client& World::client(const std::string& name) {
 
 Client& World::client(const std::string& name, DriftingClock clock) {
     const Environment environment{timeline_, log_, network_, checker_, nodes_};
-    const NodesOptions options{
-        .node_timeout = options_.node_timeout, .round = options_.round, .quarantine = options_.quarantine};
-    clients_.push_back(std::make_unique<Client>(environment, rng_.child(), name, clock, options));
+    const NodesOptions options{.node_timeout = options_.node_timeout,
+                               .round = options_.round,
+                               .share_connections = options_.processors > 0,
+                               .quarantine = options_.quarantine};
+    clients_.push_back(
+        std::make_unique<Client>(environment, rng_.child(), name, clock, options, options_.processors));
     auto& client = *clients_.back();
     if (options_.client_clock == ClientClock::steady) client.process().stop_clock_in_pauses();
     if (options_.client_clock == ClientClock::wall) client.process().tell_wall_time();

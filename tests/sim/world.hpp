@@ -44,9 +44,10 @@ struct WorldOptions {
     milliseconds node_timeout{50};
     milliseconds quarantine{0};
     Round round = Round::sequential;
-    bool trusted = true;    ///< the nodes have had their data long enough for the quarantine
-    double rate_error = 0;  ///< the largest rate error of every clock
-    nanoseconds skew{};     ///< the largest difference between the wall clocks of two nodes
+    std::size_t processors = 0;  ///< if a process has more rounds under way, they share connections; 0: never
+    bool trusted = true;         ///< the nodes have had their data long enough for the quarantine
+    double rate_error = 0;       ///< the largest rate error of every clock
+    nanoseconds skew{};          ///< the largest difference between the wall clocks of two nodes
     NetworkConditions conditions{};
     ClientClock client_clock = ClientClock::boot;
     bool logged = false;  ///< writes the schedule
