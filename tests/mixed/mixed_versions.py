@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that two versions of the command exclude each other on the same servers.
+"""Checks that two versions of the command, and of a program with the library, exclude each other on the same servers.
 
-    with_redis_nodes tests/mixed/mixed_versions.py EARLIER/redlock LATER/redlock
+    with_redis_nodes tests/mixed/mixed_versions.py EARLIER/redlock LATER/redlock EARLIER/program LATER/program
 
 For each kind of lock, each version in turn holds the lock while the other version tries to get it. Then three clients
-of each version compete for the lock. At no time may two of them hold it, and each must get it within its time. At the
-end every key must have an expiry.
+of each version compete for the lock, together with a program of each version. At no time may two of them hold it, and
+each must get it within its time. At the end every key must have an expiry.
 """
 import os
 import re
@@ -16,6 +16,7 @@ import tempfile
 import time
 
 EARLIER, LATER = sys.argv[1:3]
+PROGRAMS = sys.argv[3:5]
 VERSIONS = {"earlier": EARLIER, "later": LATER}
 MIN_HOLD = {EARLIER: "--at-least", LATER: "--min-hold"}
 KINDS = {
@@ -101,6 +102,7 @@ def compete(kind):
         loop = 'i=0; while [ $i -lt "$1" ]; do "$0" run -w 30s $2 "$3" -c "$4" || exit; i=$((i + 1)); done'
         clients = [subprocess.Popen(["sh", "-c", loop, version, str(ROUNDS), " ".join(KINDS[kind]), resource, alone])
                    for version in (EARLIER, LATER) * 3]
+        clients += [subprocess.Popen([program, kind, directory]) for program in PROGRAMS]
         end = time.monotonic() + SECONDS
         for client in clients:
             try:
