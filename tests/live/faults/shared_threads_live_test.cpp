@@ -227,6 +227,33 @@ TEST_P(SharingThreads, LeaveTheirConnectionsToTheParentInAChild) {
     EXPECT_TRUE(becomes_clean());
 }
 
+// D4. Threads that wait for a resource which another client holds take nothing from the others.
+TEST_P(SharingThreads, LetAThousandFreeResourcesPassAContendedOne) {
+    for (std::size_t node = 0; node < 2; ++node) ASSERT_EQ(occupy(world[node], 10min), "OK");
+    for (const bool fair : {false, true}) {
+        std::stop_source source;
+        std::atomic<std::size_t> waiting = 0;
+        std::jthread contenders{[&] {
+            in_threads(8, [&](std::size_t) {
+                auto lock = world.lock({.retry = {.attempts = 1'000'000, .delay = 5ms}, .fair = fair});
+                ++waiting;
+                EXPECT_EQ(lock.acquire(source.get_token()).error(), Errc::cancelled);
+            });
+        }};
+        EXPECT_TRUE(wait_until([&] { return waiting == 8; }));
+        in_threads(many(), [&](std::size_t thread) {
+            for (auto number = thread; number < 1000; number += many()) {
+                auto lock =
+                    world.lock("free:" + std::to_string(number), {.ttl = 1min, .retry = {.attempts = 1}});
+                const auto taken = time_taken([&] { EXPECT_THAT(lock.acquire(), Succeeds()); });
+                EXPECT_THAT(taken, LastsAtMost(5s)) << "node_timeout";
+                EXPECT_THAT(lock.release(), Succeeds());
+            }
+        });
+        source.request_stop();
+    }
+}
+
 // B1. Nobody waits for the replies to the releases of destructors. They are sent nevertheless.
 TEST_P(SharingThreads, SendReleasesThatNobodyAwaits) {
     for (std::size_t turn = 0; turn < 5; ++turn)

@@ -14,4 +14,11 @@ std::size_t tasks();
 /// Returns the number of bytes on the heap that were allocated and not freed.
 std::size_t heap();
 
+/// The resources of this process that a library could leak.
+struct Footprint {
+    std::size_t heap = test::heap();
+    std::size_t descriptors = test::descriptors();
+    std::size_t tasks = test::tasks();
+};
+
 }  // namespace redlock::test

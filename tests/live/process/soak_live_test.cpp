@@ -37,13 +37,6 @@ namespace {
 
 using testing::Le;
 
-/// The resources of this process that a library could leak.
-struct Footprint {
-    std::size_t heap = test::heap();
-    std::size_t descriptors = test::descriptors();
-    std::size_t tasks = test::tasks();
-};
-
 constexpr std::size_t bytes = 16U * 1024U;
 constexpr std::size_t bytes_a_connection = 20U * 1024U;  // hiredis keeps a buffer of up to 16 KiB for each
 
