@@ -35,9 +35,11 @@ bool sleep(const void* condition, Instant until, Unlock unlock, Lock lock) {
     sleepers.push_back(&own);
     unlock();
     process.fault_point();
-    while (!own.notified && process.timeline().now() < until) process.wait(until);
+    while (!own.notified && process.timeline().now() < until && !process.ends_all_waits())
+        process.wait(until);
     std::erase(sleepers, &own);
     lock();
+    if (process.ends_all_waits()) throw Process::Crashed{};
     return own.notified;
 }
 

@@ -102,11 +102,13 @@ void Process::run(Task& task) {
     current_ = nullptr;
 }
 
-/// Runs all fibers to their ends. A fiber may have to wait for another one while it unwinds.
+/// Runs all fibers to their ends. A fiber may have to wait for another one while it unwinds. If nobody ends
+/// its wait for a condition, which is a violation, this function does.
 void Process::end() {
     alive_ = false;
     const auto over = [](const auto& task) { return task->fiber_.over(); };
-    while (!std::ranges::all_of(tasks_, over))
+    constexpr int most_passes = 10'000;
+    for (int passes = 0; !std::ranges::all_of(tasks_, over); ends_all_waits_ = ++passes > most_passes)
         for (std::size_t i = 0; i < tasks_.size(); ++i)
             if (!over(tasks_[i])) run(*tasks_[i]);
 }

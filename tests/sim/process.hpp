@@ -88,6 +88,8 @@ public:
     bool busy() const noexcept;
     /// Ends all its fibers. Nothing more is sent.
     void end();
+    /// Returns true if waits for conditions must end, because no other fiber will end them.
+    bool ends_all_waits() const noexcept { return ends_all_waits_; }
 
     /// Makes its clock behave like CLOCK_MONOTONIC, which stops in every pause. This is unsafe, see
     /// presets.cpp.
@@ -169,6 +171,7 @@ private:
     Instant paused_until_{};
     Instant stalled_until_{};  // of one fiber or of all
     bool alive_ = true;
+    bool ends_all_waits_ = false;
     bool no_faults_ = false;
     bool clock_stops_ = false;
     bool tells_wall_time_ = false;
