@@ -102,6 +102,16 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
+/// Returns the request that takes the ticket of `queue` out of the queue of this node. If the resource was
+/// reserved for the ticket, the next client in the queue is woken. The arguments must outlive the request.
+inline Request withdraw_request(Resources resource, const QueueTerms& queue, std::size_t node) {
+    return {.command = {.verb = Verb::compare_and_delete,
+                        .resources = resource,
+                        .owner = queue.ticket,
+                        .queue = &queue},
+            .to = NodeSet{}.set(node)};
+}
+
 /// Returns true if step 5 has to wake the next client in the queue, after the attempt of this client has
 /// failed with this error. A release may have woken this client. If its attempt then ends early, because of
 /// its deadline or a stop request, the wake-up must be passed on to the next client.

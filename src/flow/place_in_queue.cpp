@@ -1,5 +1,6 @@
 #include "flow/place_in_queue.hpp"
 
+#include <redlock/algorithm.hpp>
 #include <redlock/detail/back_off.hpp>
 #include <redlock/retry.hpp>
 
@@ -242,11 +243,7 @@ Flow PlaceInQueue::withdraw() {
 }
 
 Request PlaceInQueue::withdrawal_request() const noexcept {
-    return {.command = {.verb = Verb::compare_and_delete,
-                        .resources = resource_,
-                        .owner = withdrawal_.ticket,
-                        .queue = &withdrawal_},
-            .to = NodeSet{}.set(terms_.home)};
+    return algorithm::withdraw_request(resource_, withdrawal_, terms_.home);
 }
 
 // ---- Decisions

@@ -1,5 +1,6 @@
 #include "loop/listeners.hpp"
 
+#include <redlock/algorithm.hpp>
 #include <redlock/waiting.hpp>
 
 #include <algorithm>
@@ -195,14 +196,9 @@ bool Listeners::deliver(std::size_t node, const std::string& message) {
 
 /// Withdraws the ticket without waiting for the reply, as a waiter does that leaves the queue.
 void Listeners::give_back(std::size_t node, const std::string& ticket, const std::string& resource) {
-    const QueueTerms terms{.reservation_ttl = algorithm::reservation_ttl(node_timeout_), .repeated = true};
-    QueueTerms withdrawal = terms;
+    QueueTerms withdrawal{.reservation_ttl = algorithm::reservation_ttl(node_timeout_), .repeated = true};
     withdrawal.ticket = ticket;
-    const Request request{.command = {.verb = Verb::compare_and_delete,
-                                      .resources = {&resource, 1},
-                                      .owner = ticket,
-                                      .queue = &withdrawal},
-                          .to = NodeSet{}.set(node)};
+    const auto request = algorithm::withdraw_request({&resource, 1}, withdrawal, node);
     const RoundLimits limits{.awaits_answers = false};
     auto votes = blank_tally_;
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
