@@ -172,18 +172,18 @@ public:
     bool has_unsent() const noexcept;
     void add_late_replies(detail::LateReplies& late) const noexcept;
 
-    /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
-    /// node has refused to keep a queue less than a minute ago, or if it is not trusted. In the latter case,
-    /// if `may_probe` is true and a probe is due, a listener on a new connection is the probe.
+    /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while a
+    /// call of refused_to_queue() lasts, or if the node is not trusted. In the latter case, if `may_probe` is
+    /// true and a probe is due, a listener on a new connection is the probe.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now, bool may_probe);
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
     void drop_listeners() noexcept;
     /// Records that the server keeps no queue for this client, for example because the Redis user may not use
-    /// its key. check_out_listener() returns null for this time.
+    /// its key. This is assumed for the time `lasts`, in which check_out_listener() returns null.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now,
                           Clock::duration lasts = queue_refusal_lasts);
-    /// Returns the reason that refused_to_queue() got, during the time that it got.
+    /// Returns the reason that the last call of refused_to_queue() got, or nothing if its time is over.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
     /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.
@@ -243,7 +243,7 @@ private:
         std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
         bool in_turn = false;                    // the users in `waiting` continue now
         bool has_replied = false;                // since the last write
-        bool has_leases = false;                 // commands other than releases are not written yet
+        bool has_unwritten_leases = false;       // other commands than releases are still to be written
         Clock::time_point collected_since = Clock::never();
         bool drains = false;
         Clock::time_point until = Clock::never();  // if it drains: dropped if replies are still pending then
@@ -254,6 +254,8 @@ private:
     void drop_former_locked(Clock::time_point now);
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
+    // A draining connection is bound if a pending command on it must be followed by others (the table in
+    // own_connection_choice.hpp).
     std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
     std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
@@ -322,7 +324,7 @@ private:
     std::uint64_t answered_ = 0;           // KeptReleases::changes() when the node answered last
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
-    Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue
+    Clock::time_point no_listener_before_{};  // the end of the time of refused_to_queue()
     detail::NodeFailure queue_refusal_{};
     std::vector<NodeEvent> events_{};
 

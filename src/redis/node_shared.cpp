@@ -128,7 +128,7 @@ bool Node::may_write(const Connection& connection, bool release, Clock::time_poi
     auto& it = shared_of(connection);
     const bool turn = has_turn(it, release, now);
     // The caller writes its command now, and the command can make or extend a lease.
-    it.has_leases = it.has_leases || (turn && !release);
+    it.has_unwritten_leases = it.has_unwritten_leases || (turn && !release);
     return turn;
 }
 
@@ -268,7 +268,7 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
             continue;
         if (!fail_if_outdated(*it, now)) connection.write_collected();
         add_write(connection, now - it->collected_since);
-        it->has_leases = it->has_leases && connection.unsent();
+        it->has_unwritten_leases = it->has_unwritten_leases && connection.unsent();
         it->has_replied = false;
         it->collected_since = Clock::never();
     }
@@ -293,7 +293,8 @@ void Node::add_late_replies(detail::LateReplies& late) const noexcept {
 /// than a release. Returns true if it does.
 bool Node::fail_if_outdated(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
-    if (!it.has_leases || !connection.unsent() || !may_lead_to_former_master(connection, now)) return false;
+    if (!it.has_unwritten_leases || !connection.unsent() || !may_lead_to_former_master(connection, now))
+        return false;
     connection.fail(Errc::connection_failed, detail::may_be_former);
     return true;
 }
