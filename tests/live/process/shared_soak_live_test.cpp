@@ -58,11 +58,13 @@ protected:
             return now.heap <= before.heap + bytes && now.descriptors <= before.descriptors + connections &&
                    now.tasks <= before.tasks;
         };
-        (void)wait_until([&] {
-            (void)lock_once();
-            now = {};
-            return is_flat();
-        });
+        (void)wait_until(
+            [&] {
+                (void)lock_once();
+                now = {};
+                return is_flat();
+            },
+            30s);
         EXPECT_THAT(now.heap, Le(before.heap + bytes)) << "after " << before.heap;
         EXPECT_THAT(now.descriptors, Le(before.descriptors + connections));
         EXPECT_THAT(now.tasks, Le(before.tasks));
@@ -86,7 +88,7 @@ TEST_P(SharedSoak, FailedRoundsOfThreadsDoNotIncreaseTheResourceUsage) {
         in_threads(threads, [&](std::size_t thread) {
             Lock lock{of_threads, own_resource(thread), {.ttl = 10min, .retry = {.attempts = 1}}};
             for (std::size_t turn = 0; turn < 250; ++turn) {
-                if (thread == 0 && turn % 10 == 0) inject_fault();
+                if (thread == 0 && turn % 5 == 0) inject_fault();
                 failed += count(lock.acquire(), Vote::unknown);
                 (void)lock.release();
             }
@@ -133,7 +135,7 @@ TEST_P(SharedSoak, FailedRoundsOfALoopDoNotIncreaseTheResourceUsage) {
         EXPECT_TRUE(client.run_until([&] {
             if (turns >= next_fault) {
                 inject_fault();
-                next_fault += 3 * operations;
+                next_fault += operations;
             }
             return over == operations;
         }));
