@@ -91,11 +91,7 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
 void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
     switch (sequence.state()) {
         case State::idle: return;
-        case State::campaigning: {
-            auto result = lock_.acquire(algorithm::AcquireLimits{
-                .attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
-            return sequence.campaigned(std::move(result), lock_.remaining());
-        }
+        case State::campaigning: return campaign(sequence);
         case State::leading: return lead(sequence, work);
         case State::resigning: return sequence.released(lock_.release());
         case State::resigned: {
@@ -106,8 +102,20 @@ void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
     }
 }
 
-/// Does the work. If the thread is cancelled meanwhile, the stack is unwound without an exception of C++, and
-/// catch (...) must not end that.
+// If the thread is cancelled in one of the next two functions, the stack is unwound without an exception of
+// C++, and catch (...) must not end that.
+
+void Leader::campaign(detail::TermSequence& sequence) {
+    try {
+        auto result = lock_.acquire(algorithm::AcquireLimits{
+            .attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
+        sequence.campaigned(std::move(result), lock_.remaining());
+    } catch (...) {  // a Nodes of the user that throws
+        if (auto failure = std::current_exception()) return sequence.campaign_failed(std::move(failure));
+        throw;
+    }
+}
+
 void Leader::lead(detail::TermSequence& sequence, const Work& work) {
     const Term term{lock_.acquisition(), *clock_};
     const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};

@@ -134,7 +134,7 @@ Result Lock::acquire(const algorithm::AcquireLimits& limits) {
                                                            : acquire<flow::AcquireSlot>(limits);
     } catch (const std::bad_alloc&) {
         return no_memory();
-    } catch (const std::system_error& error) {  // no thread is available for the watchdog
+    } catch (const flow::NoThread& error) {
         return Result{error.code()};
     }
 }

@@ -178,6 +178,7 @@ public:
 
 private:
     void proceed(detail::TermSequence& sequence, const Work& work);
+    void campaign(detail::TermSequence& sequence);
     void lead(detail::TermSequence& sequence, const Work& work);
 
     Clock* clock_;

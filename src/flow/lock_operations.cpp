@@ -96,8 +96,12 @@ Flow AcquireLock<AcquireFlow>::run() {
     if constexpr (std::is_same_v<AcquireFlow, AcquireSlot>)
         if (acquire_->tried()) state.choose(acquire_->slot());
     if (error) co_return error;
-    begin(std::move(lost));
+    const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
+    has_begun_ = true;
     co_await describe(state, acquire_->lease(), request_.ttl);
+    // From now on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
+    // They are not used any more.
+    if (lock_.watchdog) watch(acquisition);
     co_return error;
 }
 
@@ -112,20 +116,25 @@ Flow AcquireLock<AcquireFlow>::release_earlier() {
     co_return std::error_code{};
 }
 
-/// Stores the lease of a new acquisition, and gives the acquisition to the watchdog. If that fails, the lease
-/// ends here, and is released as by a release of the lock.
+/// Gives the acquisition to the watchdog. If that fails, the lease ends here, and is released as by a release
+/// of the lock.
 template <class AcquireFlow>
-void AcquireLock<AcquireFlow>::begin(std::stop_source lost) {
-    auto& state = *lock_.state;
-    const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
-    has_begun_ = true;
+void AcquireLock<AcquireFlow>::watch(std::uint64_t acquisition) {
     try {
-        if (lock_.watchdog) lock_.watchdog->add({lock_.state, acquisition});
-    } catch (...) {
-        unextended_ = state.lease(acquisition);
-        state.forget();
+        lock_.watchdog->add({lock_.state, acquisition});
+    } catch (const std::system_error& error) {
+        give_up(acquisition);
+        throw NoThread{error.code()};
+    } catch (...) {  // no memory
+        give_up(acquisition);
         throw;
     }
+}
+
+template <class AcquireFlow>
+void AcquireLock<AcquireFlow>::give_up(std::uint64_t acquisition) {
+    unextended_ = lock_.state->lease(acquisition);
+    lock_.state->forget();
 }
 
 template class AcquireLock<Acquire>;

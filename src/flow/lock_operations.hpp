@@ -85,6 +85,12 @@ private:
     std::optional<Result> result_{};
 };
 
+/// The exception of an acquisition whose watchdog could not start a thread.
+class NoThread final : public std::system_error {
+public:
+    using std::system_error::system_error;
+};
+
 /// The acquisition of a lock. `AcquireFlow` is Acquire, or AcquireSlot if the lock acquires one of its
 /// resources. The arguments must outlive it.
 template <class AcquireFlow>
@@ -112,7 +118,8 @@ public:
 
 private:
     Flow release_earlier();
-    void begin(std::stop_source lost);
+    void watch(std::uint64_t acquisition);
+    void give_up(std::uint64_t acquisition);
 
     template <class Send>
     void send_release_of_unextended(Send send) {

@@ -217,6 +217,7 @@ Flow PlaceInQueue::leave() {
         co_await leaving;
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
     }
+    waiter_.reset();  // it uses the nodes, which may be destroyed once the lock is held
     co_return std::error_code{};
 }
 

@@ -67,7 +67,7 @@ public:
     Flow wait(Clock::time_point until);
     Wake wake() const noexcept { return wake_; }
 
-    /// Leaves the queue. Swallows failures, because the queue removes the ticket by itself.
+    /// Leaves the queue for good. Swallows failures, because the queue removes the ticket by itself.
     Flow leave();
 
     /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the

@@ -232,6 +232,30 @@ TEST_F(Leadership, BacksOffFurtherIfATermBetweenTwoExceptionsFails) {
         EXPECT_GE(starts[2 * i + 1] - ends[i], shortest[i]) << i;
 }
 
+// A Nodes may throw only std::bad_alloc. If it breaks this rule, on_error gets the exception.
+TEST_F(Leadership, ReportsAnExceptionOfTheNodesAndGoesOn) {
+    struct : World {
+        void ask(std::span<const Request> requests, const RoundLimits& limits,
+                 std::span<Tally> tallies) override {
+            if (std::exchange(throws, false)) throw std::runtime_error("of the nodes");
+            World::ask(requests, limits, tallies);
+        }
+        bool throws = true;
+    } its_world;
+    detail::BlockingRenewals its_queue{its_world.clock};
+    auto its = options();
+    its.watchdog = &its_queue;
+    Leader candidate{its_world, the_resource, its, its_world.clock, its_world.entropy};
+    EXPECT_NO_THROW(candidate.run(
+        [&](const Term&) {
+            ++terms;
+            stop.request_stop();
+        },
+        stop.get_token()));
+    EXPECT_THAT(errors, ElementsAre("of the nodes"));
+    EXPECT_EQ(terms, 1);
+}
+
 TEST_F(Leadership, RethrowsAnExceptionOfTheWorkWithoutOnError) {
     auto its = options();
     its.on_error = {};

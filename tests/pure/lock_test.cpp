@@ -10,6 +10,8 @@
 #include <concepts>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -116,6 +118,56 @@ TEST_F(AFreeLock, StaysFreeIfItCannotBeWatched) {
                 FailsWith(std::make_error_code(std::errc::resource_unavailable_try_again)));
     EXPECT_FALSE(watched.valid());
     EXPECT_TRUE(world.held().valid()) << "another lock can hold it";
+}
+
+/// A watchdog whose thread runs while the caller of add() is suspended: it reports a loss before add()
+/// returns.
+struct QuickWatchdog : detail::Renewer {
+    explicit QuickWatchdog(ManualClock& the_clock) : its_clock(the_clock) {}
+    Clock& clock() noexcept override { return its_clock; }
+    void add(detail::Acquisition acquisition) override {
+        its_clock.advance(1min);
+        acquisition.state->report_loss(acquisition.number);
+    }
+    void remove(const detail::Acquisition&) noexcept override {}
+    ManualClock& its_clock;
+};
+
+// on_lost may destroy the lock, and then the nodes, in the thread of the watchdog (lock.hpp). Nothing may use
+// the nodes after that.
+TEST_F(AFreeLock, DoesNotUseItsNodesAfterItsWatchdogHasReportedTheLoss) {
+    struct : World {
+        void ask(std::span<const Request> requests, const RoundLimits& limits,
+                 std::span<Tally> tallies) override {
+            if (gone) ++asked_when_gone;
+            World::ask(requests, limits, tallies);
+        }
+        bool gone = false;
+        int asked_when_gone = 0;
+    } its_world;
+    QuickWatchdog watchdog{its_world.clock};
+    std::optional<Lock> watched;
+    watched.emplace(
+        its_world.lock({.ttl = 10s, .holder = "me", .watchdog = &watchdog, .on_lost = [&](auto&&) {
+                            watched.reset();
+                            its_world.gone = true;
+                        }}));
+    (void)watched->acquire();
+    EXPECT_TRUE(its_world.gone);
+    EXPECT_EQ(its_world.asked_when_gone, 0);
+}
+
+// A Nodes may throw only std::bad_alloc. If it breaks this rule, the exception leaves acquire(), and must not
+// look like a success.
+TEST_F(AFreeLock, DoesNotSucceedIfItsNodesThrowASystemError) {
+    struct : World {
+        void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override {
+            throw std::system_error{std::error_code{}, "of the nodes"};
+        }
+    } its_world;
+    auto its_lock = its_world.lock();
+    EXPECT_THROW((void)its_lock.acquire(), std::system_error);
+    EXPECT_FALSE(its_lock.valid());
 }
 
 TEST_F(AFreeLock, HasNothingToExtendOrRelease) {

@@ -1,12 +1,15 @@
 // Waiting in the queue, step by step: real nodes, connections and rounds over servers in memory.
 #include "waiting_world.hpp"
 
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewer.hpp>
 #include <redlock/waiting.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -883,6 +886,36 @@ TEST_F(Waiting, KeepsItsAgeFromPollToPoll) {
         const std::chrono::microseconds since{std::stoll(argument(it.words, 3))};
         EXPECT_LE(it.when - since - (questions.front().when - 3ms), 1ms);
     }
+}
+
+// on_lost may destroy the lock, and then the nodes, in the thread of the watchdog (lock.hpp). The waiter,
+// which uses the nodes, must not outlive the hand-over to the watchdog. The test shows a fault with
+// AddressSanitizer, or ends in a crash.
+TEST_F(Waiting, HasEndedWhenTheWatchdogTakesOver) {
+    bob_holds_for(300ms);
+    /// A watchdog whose thread runs while the caller of add() is suspended.
+    struct QuickWatchdog final : detail::Renewer {
+        explicit QuickWatchdog(MemoryNetwork& its_network) : memory(its_network) {}
+        Clock& clock() noexcept override { return memory.clock(); }
+        void add(detail::Acquisition acquisition) override {
+            memory.pass(1min);
+            acquisition.state->report_loss(acquisition.number);
+        }
+        void remove(const detail::Acquisition&) noexcept override {}
+        MemoryNetwork& memory;
+    } watchdog{network};
+    std::optional<Lock> mine;
+    bool destroyed = false;
+    const LockOptions options{
+        .ttl = 10s, .queue_timeout = 10s, .watchdog = &watchdog, .on_lost = [&](const Result&) {
+            mine.reset();
+            bobs.reset();
+            destroy_clients();
+            destroyed = true;
+        }};
+    mine.emplace(lock(alice, {.delay = 100ms}, options));
+    (void)mine->acquire();
+    EXPECT_TRUE(destroyed);
 }
 
 }  // namespace
