@@ -6,6 +6,7 @@
 #include "flow/acquire.cpp"
 #include "flow/attempt.cpp"
 #include "flow/lease.cpp"
+#include "flow/lock_operations.cpp"
 #include "flow/place_in_queue.cpp"
 #include "flow/retries.cpp"
 #include "lock.cpp"
