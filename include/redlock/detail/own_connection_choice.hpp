@@ -32,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace redlock::detail {
 
@@ -104,6 +105,55 @@ constexpr bool must_follow(const OwnSituation& in) noexcept {
            (may_follow_release(in.effect) && in.trusted && in.behind_release);
 }
 
+namespace own_choice {
+
+using Connection = OwnChoice::Connection;
+using Follow = OwnSituation::Follow;
+using Queued = OwnSituation::Queued;
+using Idle = OwnSituation::Idle;
+
+constexpr bool is_release(const OwnSituation& in) noexcept {
+    return in.effect == KeyEffect::releases;
+}
+
+/// Rows 1 to 5 of the table below; nothing if none of them applies.
+constexpr std::optional<OwnChoice> behind_a_pending_command(const OwnSituation& in) noexcept {
+    const bool follows = in.follow != Follow::none;
+    if (is_release(in) && follows) return OwnChoice{Connection::follow, in.trusted};
+    if (is_release(in) || in.has_sentinels) return std::nullopt;
+    if (in.follow == Follow::full) return OwnChoice{Connection::refused};
+    if (follows) return OwnChoice{Connection::follow, in.trusted};
+    if (may_follow_release(in.effect) && in.trusted && in.behind_release)
+        return OwnChoice{Connection::behind_release, true};
+    if (in.effect == KeyEffect::describes && in.idle == Idle::none && in.unbound)
+        return OwnChoice{Connection::unbound};
+    return std::nullopt;
+}
+
+/// Rows 6 to 9.
+constexpr OwnChoice of_a_trusted_node(const OwnSituation& in) noexcept {
+    if (in.idle == Idle::some) return {Connection::idle, true, in.due};
+    if (is_release(in) && in.queued != Queued::none)
+        return {Connection::queued, in.queued == Queued::on_new, in.due};
+    if (in.probing && !in.probing_may_be_former) return {Connection::probing, true, in.due};
+    return {Connection::fresh, true, in.due};
+}
+
+/// Rows 10 to 15.
+constexpr OwnChoice of_an_untrusted_node(const OwnSituation& in) noexcept {
+    if (is_release(in)) {
+        if (in.idle == Idle::some) return {Connection::idle, false, in.due};
+        if (in.unbound) return {Connection::unbound, false, in.due};
+        if (!in.probing) return {Connection::fresh, true, in.due};
+    } else if (!in.due) {
+        return {Connection::none};
+    }
+    if (in.probing && !in.probing_hangs) return {Connection::probing, false, in.due, in.due};
+    return {Connection::fresh, false, in.due, in.due};
+}
+
+}  // namespace own_choice
+
 /// Returns the choice of the first row that applies. If Sentinels name the server, rows 2 to 5 do not apply.
 /// A server that has not answered yet may be a frozen former master, and no lease may depend on it. An
 /// extension that overtakes its SET is only refused.
@@ -141,35 +191,9 @@ constexpr bool must_follow(const OwnSituation& in) noexcept {
 /// release begins no probe. Otherwise it would use up the probe if its reply came late, and the next
 /// acquisition would leave the node alone for another pause.
 constexpr OwnChoice choose_own_connection(const OwnSituation& in) noexcept {
-    using Connection = OwnChoice::Connection;
-    using Follow = OwnSituation::Follow;
-    using Queued = OwnSituation::Queued;
-    const bool release = in.effect == KeyEffect::releases;
-    const bool follows = in.follow != Follow::none;
-    if (release && follows) return {Connection::follow, in.trusted};
-    if (!in.has_sentinels && !release) {
-        if (in.follow == Follow::full) return {Connection::refused};
-        if (follows) return {Connection::follow, in.trusted};
-        if (may_follow_release(in.effect) && in.trusted && in.behind_release)
-            return {Connection::behind_release, true};
-        if (in.effect == KeyEffect::describes && in.idle == OwnSituation::Idle::none && in.unbound)
-            return {Connection::unbound};
-    }
+    if (const auto choice = own_choice::behind_a_pending_command(in)) return *choice;
     const bool trusted = in.trusted || (in.replied_late && in.due);
-    const bool idle = in.idle == OwnSituation::Idle::some;
-    if (trusted) {
-        if (idle) return {Connection::idle, true, in.due};
-        if (release && in.queued != Queued::none)
-            return {Connection::queued, in.queued == Queued::on_new, in.due};
-        if (in.probing && !in.probing_may_be_former) return {Connection::probing, true, in.due};
-        return {Connection::fresh, true, in.due};
-    }
-    if (release && idle) return {Connection::idle, false, in.due};
-    if (release && in.unbound) return {Connection::unbound, false, in.due};
-    if (release && !in.probing) return {Connection::fresh, true, in.due};
-    if (!release && !in.due) return {Connection::none};
-    if (in.probing && !in.probing_hangs) return {Connection::probing, false, in.due, in.due};
-    return {Connection::fresh, false, in.due, in.due};
+    return trusted ? own_choice::of_a_trusted_node(in) : own_choice::of_an_untrusted_node(in);
 }
 
 }  // namespace redlock::detail
