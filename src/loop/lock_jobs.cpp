@@ -67,7 +67,7 @@ using ReleaseJob = FlowJob<flow::ReleaseLock>;
 
 /// The limits of an acquisition, with a stop token of its own.
 struct LimitsWithStop {
-    explicit LimitsWithStop(const algorithm::AcquireLimits& given) : limits(given) {
+    explicit LimitsWithStop(algorithm::AcquireLimits given) : limits(std::move(given)) {
         limits.stop = stop.get_token();
     }
     std::stop_source stop{};

@@ -17,7 +17,6 @@ namespace redlock {
 
 using namespace std::chrono_literals;
 using detail::KeyEffect;
-using detail::OwnChoice;
 using detail::OwnSituation;
 
 /// Returns true if another command may be sent on the connection.
@@ -99,7 +98,7 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
 
 /// Carries out the choice.
 CheckOut Node::check_out_locked(OwnSituation& in, const FoundDraining& found, Clock::time_point now) {
-    using enum OwnChoice::Connection;
+    using enum detail::OwnChoice::Connection;
     auto choice = detail::choose_own_connection(in);
     if (choice.trusts_late_replies) health_.trust_late_replies();
     if (choice.connection == idle) {
