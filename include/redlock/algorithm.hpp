@@ -193,7 +193,8 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 ///   may have deleted the key.
 /// - `no_quorum`: all other cases.
 ///
-/// If the release can be repeated, `lease` is left as it is. Otherwise it is empty afterwards:
+/// If the release can be repeated, `lease` is left as it is. Otherwise it is empty afterwards. The first row
+/// that applies decides:
 ///
 ///     at the end of the call        | `lease`
 ///     ------------------------------+-------------------------------------------

@@ -79,8 +79,7 @@ enum class Verb : std::uint8_t {
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
     /// holds `owner` and has a count. Counts are not smaller than the time of the node's wall clock.
-    /// Therefore
-    /// a node refuses a `fence` that is far ahead of its clock, and reports its own count then (see
+    /// Therefore a node refuses a `fence` that is far ahead of its clock, and reports its own count then (see
     /// fencing.hpp).
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
