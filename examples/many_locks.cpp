@@ -2,8 +2,8 @@
 //
 // Use an event loop. This program acquires 10,000 locks and holds them for a while in one thread. The
 // watchdog of the loop extends them, many in one round. The loop is a small one with poll(), see
-// poll_loop.hpp. The last argument can be another number of locks: `many_locks 1000`, with the nodes in
-// REDLOCK_NODES.
+// poll_loop.hpp. If there are arguments, the last one is the number of locks, and those before it are the
+// nodes. Without nodes, the program takes those in REDLOCK_NODES: `many_locks 1000`.
 #include "node_list.hpp"
 #include "poll_loop.hpp"
 
@@ -31,10 +31,11 @@ std::size_t memory() {
 
 class ManyLocks {
 public:
-    ManyLocks(redlock::Nodes& nodes, std::size_t count) : of_loop_(nodes, loop_) {
-        const redlock::LockOptions options{.ttl = 30s, .watchdog = redlock::loop_watchdog()};
+    ManyLocks(redlock::Nodes& nodes, std::size_t count) : loop_nodes_(nodes, loop_) {
+        // The watchdog extends each lock after a third of its ttl.
+        const redlock::LockOptions options{.ttl = 15s, .watchdog = redlock::loop_watchdog()};
         for (std::size_t i = 0; i < count; ++i)
-            locks_.emplace_back(of_loop_, "session:" + std::to_string(i), options);
+            locks_.emplace_back(loop_nodes_, "session:" + std::to_string(i), options);
     }
 
     /// Returns true if all locks were acquired, held and released.
@@ -72,8 +73,9 @@ private:
         if (++ended_ % 2000 == 0) std::cout << ended_ << ' ' << what << ", " << memory() << " MiB\n";
     }
 
+    // The members are destroyed in reverse order: first the locks, and the loop at the end.
     PollLoop loop_{};
-    redlock::AsyncNodes of_loop_;
+    redlock::AsyncNodes loop_nodes_;
     std::vector<redlock::AsyncLock> locks_{};
     std::size_t ended_ = 0;
     std::size_t failed_ = 0;
@@ -81,7 +83,7 @@ private:
 
 int main(int argc, char** argv) try {
     const std::size_t count = argc > 1 ? std::strtoul(argv[argc - 1], nullptr, 10) : 10'000;
-    // All operations begin at the same time, so that the last ones have to wait for a while.
+    // The thread is busy with all these operations, and may read a reply late on a machine with other load.
     redlock::RedisNodes nodes{node_list(argc > 1 ? argc - 1 : argc, argv), {.node_timeout = 2s}};
     ManyLocks locks{nodes, count};
     return locks.run() ? 0 : 1;

@@ -1,5 +1,5 @@
 // A small event loop with poll(), and all that the library needs of an event loop. Use it as a pattern for
-// the loop of your program. A loop that has timers and watches descriptors takes about 40 lines.
+// the loop of your program. If that loop has timers and watches descriptors, this takes about 40 lines.
 #pragma once
 
 #include <redlock/event_loop.hpp>
@@ -33,10 +33,11 @@ public:
         const bool is_limited = until != Steady::time_point::max();
         if (watched_.empty() && !is_limited) return false;
         auto polled = watched_;
+        // If a signal interrupts poll(), no entry is ready, and the next call polls again.
         ::poll(polled.data(), polled.size(), is_limited ? milliseconds_until(until) : -1);
         for (const auto& it : polled) {
             if (it.revents == 0 || !is_watched(it.fd)) continue;
-            forget(it.fd);
+            forget(it.fd);  // watch() asks for one call of ready()
             ready(it.fd);
         }
         if (wake_at_ <= Steady::now()) {
