@@ -23,10 +23,10 @@ void Watches::begin(Task& task, PollEntry& entry) {
         if (of(entry.fd).duplicate < 0) {
             const int duplicate = ::fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
             if (duplicate < 0) throw std::bad_alloc{};  // no descriptor is left
-            of(duplicate).original = entry.fd;
             of(entry.fd).duplicate = duplicate;
         }
         watched = of(entry.fd).duplicate;
+        of(watched).original = entry.fd;
     }
     auto& waiting = of(entry.fd).waiting;
     if (std::ranges::find(waiting, &entry, &Waiting::entry) == waiting.end())

@@ -52,7 +52,7 @@ void Connection::advance() {
     flush();  // sends what reading has produced, for example the handshake after TLS
 }
 
-void Connection::receive_or_wait() {
+void Connection::blocking_receive() {
     if (!ready()) return;
     read(Socket::Wait::yes);
     flush();  // a late reply may have shown that a release must be sent again
@@ -375,7 +375,7 @@ void Connection::take_reply() {
         messages_.push_back(incoming_.text.substr(incoming_.text.find('\n', message.size()) + 1));
         return;
     }
-    if (pending_.none()) return fail(Errc::unexpected_reply, "a reply that no command asked for");
+    if (outstanding() == 0) return fail(Errc::unexpected_reply, "a reply that no command asked for");
     auto& command = pending_.next();
     const bool handshake = command.handshake;
     const bool refused = command.is_form_refused(incoming_);

@@ -13,7 +13,7 @@
 //     broken      | final: a connection is never revived          |
 //
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
-// and are written directly behind the handshake. No function blocks except receive_or_wait().
+// and are written directly behind the handshake. No function blocks except blocking_receive().
 //
 // A *round* sends a command to the nodes and counts their votes. It is the *requester* of its commands on
 // this connection. A reply is *pending* until it is received. It is *late* if its round has ended meanwhile.
@@ -66,9 +66,9 @@ public:
 
     /// Waits until the server sends something, and reads it. Takes one system call instead of poll() and
     /// recv(). Returns without input when a signal arrives, or after half of node_timeout, which the kernel
-    /// rounds up (the table at RoundDriver::receive_or_wait() says how far). Does nothing if the connection
-    /// is not ready.
-    void receive_or_wait();
+    /// rounds up (the table at RoundDriver::try_blocking_receive() says how far). Does nothing if the
+    /// connection is not ready.
+    void blocking_receive();
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
@@ -148,8 +148,10 @@ public:
     /// If `collects` is true and the connection is ready, send() only appends commands to a buffer. They are
     /// written by write_collected(), or when the buffer is full.
     void set_collecting(bool collects) noexcept { collects_ = collects; }
-    /// Returns how many commands have been collected.
+    /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
+    /// Returns how many commands without a reply have been passed to a write.
+    std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
     void write_collected();
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.

@@ -156,6 +156,9 @@ public:
     /// Returns true if a command may be written now. Otherwise the user calls wait_to_write().
     bool may_write(const Connection& connection, bool release, Clock::time_point now);
     void wait_to_write(const Connection& connection, ConnectionUser& user);
+    /// Returns true if nothing but releases is written on the connection any more. A user that waits to write
+    /// must leave() it and join() another.
+    bool drains(const Connection& connection) const { return shared_of(connection).drains; }
     /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
     /// further command is written on the connection, except for releases that must follow a pending SET.
     void leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
@@ -300,7 +303,7 @@ private:
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
     void progress(Shared& it, Clock::time_point now);
     void deliver_answers(Shared& it, Clock::time_point now) const;
-    void renew(Shared& it, Clock::time_point now);
+    void record_sign_of_life(Shared& it, Clock::time_point now);
     void let_write(Shared& it, Clock::time_point now);
     bool fail_if_outdated(Shared& it, Clock::time_point now);
     void fail_users(Shared& it, Clock::time_point now);

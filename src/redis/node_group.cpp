@@ -138,7 +138,7 @@ void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits
 
 void NodeGroup::run(RoundDriver& driver) {
     while (const auto until = driver.advance()) {
-        if (driver.receive_or_wait(*until)) continue;
+        if (driver.try_blocking_receive(*until)) continue;
         std::array<PollEntry, max_nodes> space;
         const auto entries = driver.poll_entries(space);
         network_.wait(entries, driver.now(), *until);

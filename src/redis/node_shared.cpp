@@ -59,7 +59,7 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
     if (current) {
         const auto& connection = *current->connection;
         const bool former = may_lead_to_former_master(connection, now);
-        const bool outstanding = connection.pending().count() > connection.collected();
+        const bool outstanding = connection.outstanding() > 0;
         if (connection.was_ready())
             state = former && !outstanding ? Current::outdated : Current::ready;
         else
@@ -72,7 +72,9 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
                                                    .trusted = health_.trusted(),
                                                    .probe = due});
     const bool asks = choice.connection >= SharingChoice::Connection::current;
-    if (asks && due && !health_.trusted()) health_.begin_probe(now, network_.entropy());
+    // A release is no probe: if it were answered late, the next probe would come after another pause.
+    const bool probes = detail::effect_of(command) != detail::KeyEffect::releases;
+    if (asks && due && probes && !health_.trusted()) health_.begin_probe(now, network_.entropy());
     return choice;
 }
 
@@ -112,14 +114,13 @@ Node::Shared& Node::begin_shared_locked(Clock::time_point now) {
 /// Returns true if a command may be passed to the connection now.
 bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const {
     const auto& connection = *it.connection;
-    const auto pending = connection.pending().count();
     return detail::may_write({.release = release,
                               .established = connection.established(),
                               .ready = connection.ready(),
                               .drains = it.drains,
                               .others_wait = !it.waiting.empty() && !it.in_turn,
-                              .pending = pending,
-                              .outstanding = pending - std::min(pending, connection.collected()),
+                              .pending = connection.pending().count(),
+                              .outstanding = connection.outstanding(),
                               .has_sentinels = config_.has_sentinels(),
                               .silence = now - connection.since()});
 }
@@ -205,7 +206,7 @@ void Node::progress(Shared& it, Clock::time_point now) {
         }
     }
     deliver_answers(it, now);
-    renew(it, now);
+    record_sign_of_life(it, now);
     let_write(it, now);
 }
 
@@ -228,19 +229,20 @@ void Node::deliver_answers(Shared& it, Clock::time_point now) const {
     }
 }
 
-/// If Sentinels name the server: the last reply is a sign of life if it came within a second after the sign
-/// of life before it. Otherwise the server may have been frozen meanwhile, and may be a former master.
-void Node::renew(Shared& it, Clock::time_point now) {
+/// If Sentinels name the server: records a sign of life when no reply is outstanding any more. It counts only
+/// if the last sign of life is less than a second old. Otherwise the server may have been frozen and
+/// replaced, and the connection fails.
+void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
-    if (!config_.has_sentinels() || !connection.ready() || !connection.pending().none()) return;
+    if (!config_.has_sentinels() || !connection.ready() || connection.outstanding() > 0) return;
     if (may_lead_to_former_master(connection, now))
         connection.fail(Errc::connection_failed, detail::may_be_former);
     else
         connection.became_idle(now);
 }
 
-/// Lets the users that wait write their commands, in the order in which they have come, as far as it is
-/// permitted.
+/// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
+/// drains, they move to another one. If it is not ready, a user may have a release on it that can be sent.
 void Node::let_write(Shared& it, Clock::time_point now) {
     if (it.waiting.empty() || it.in_turn) return;
     it.in_turn = true;
@@ -248,23 +250,25 @@ void Node::let_write(Shared& it, Clock::time_point now) {
     for (std::size_t i = 0; i < it.waiting.size(); ++i) {
         auto* const user = it.waiting[i];
         if (!user) continue;
-        // A user is continued although it may not write if the connection is not ready. Its release may
-        // already be queued on the connection.
-        const bool closed = it.connection->ready() && !has_turn(it, false, now);
-        if (!closed && !user->on_progress(options_.index, now)) continue;
-        it.waiting[still_waiting++] = user;
+        const bool must_wait = it.connection->ready() && !it.drains && !has_turn(it, false, now);
+        if (!must_wait && !user->on_progress(options_.index, now)) continue;
+        // Is null if the user has left this connection, and waits on another one now.
+        if (it.waiting[i]) it.waiting[still_waiting++] = user;
     }
     it.waiting.resize(still_waiting);
     it.in_turn = false;
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
+    // NOLINTNEXTLINE(modernize-loop-convert): a user that moves may begin a connection
+    for (std::size_t i = 0; i < shared_.size(); ++i)
+        if (shared_[i]->drains) let_write(*shared_[i], now);
     for (const auto& it : shared_) {
         auto& connection = *it->connection;
         if (connection.broken() || connection.collected() == 0) continue;
         it->collected_since = std::min(it->collected_since, now);
-        const auto outstanding = connection.pending().count() - connection.collected();
-        if (!all && !detail::writes_now(outstanding, it->has_replied, now - it->collected_since, it->drains))
+        if (!all && !detail::writes_now(connection.outstanding(), it->has_replied, now - it->collected_since,
+                                        it->drains))
             continue;
         if (!fail_if_outdated(*it, now)) connection.write_collected();
         add_write(connection, now - it->collected_since);
@@ -332,8 +336,12 @@ void Node::drop_unused_locked(Clock::time_point now) {
         }
         auto taken = std::move((*it)->connection);
         it = shared_.erase(it);
-        if (!taken->broken()) taken->forget_releases();
-        drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+        if (taken->broken() || taken->pending().none()) {
+            drop_locked(std::move(taken), now);
+        } else {
+            taken->forget_releases();
+            drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+        }
     }
 }
 
@@ -360,7 +368,7 @@ bool Node::is_over(Shared& it, Clock::time_point now) {
     if (now >= it.until) return true;
     if (!connection.pending().none() || connection.unsent()) return false;
     const bool replaced = std::ranges::any_of(shared_, [&](const auto& other) {
-        return other && other.get() != &it && other->connection && !other->drains;
+        return other.get() != &it && !other->drains && !other->connection->broken();
     });
     it.drains = replaced || may_lead_to_former_master(connection, now) || !connection.ready();
     return it.drains;

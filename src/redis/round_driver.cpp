@@ -74,7 +74,8 @@ void RoundDriver::ask(std::size_t node) {
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
     if (check_out(node)) begin(node);
-    if (!woken_) now_ = clock_.now();  // connecting and writing take time
+    // Connecting and writing take time. Shared connections are written later, for many rounds together.
+    if (!woken_) now_ = clock_.now();
 }
 
 /// Continues with a node after the check-out of a connection. If rounds share the connection, and this round
@@ -109,9 +110,9 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
-    // A release must be sent even if the round ends before the connection is ready, and again if the
-    // connection breaks before. Therefore it is queued on the connection now. on_sent() follows when the
-    // connection is established.
+    // A release must be sent even if the round ends before the connection is ready. If the connection breaks
+    // while it is being made, the release must be sent again. Therefore it is queued on the connection now.
+    // on_sent() follows when the connection is established.
     queued_[node] = round_.is_release() && !connections_[node]->ready();
     if (queued_[node]) write(node);
     return true;
@@ -155,12 +156,12 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
 ///     40 ms        | 20 ms             | 2 + 1 ticks: 30 ms           | 39.2 ms
 ///     41 ms        | 20.5 ms           | 3 + 1 ticks: 40 ms           | 40.18 ms
 ///     61 ms        | 30.5 ms           | 4 + 1 ticks: 50 ms           | 59.78 ms
-bool RoundDriver::receive_or_wait(Clock::time_point until) {
+bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     using namespace std::chrono_literals;
     if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
     const auto node = round_.only_one_sent();
     if (!node || !connections_[*node]->ready() || connections_[*node]->unsent()) return false;
-    connections_[*node]->receive_or_wait();
+    connections_[*node]->blocking_receive();
     now_ = clock_.now();
     take_answers(*node);
     return true;
@@ -176,7 +177,7 @@ void RoundDriver::proceed(std::size_t node) {
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
-    // run id is known.
+    // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -185,8 +186,9 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// Returns true if the commands may be sent now. A release does not wait for the end of the handshake. If
-/// the server is frozen, it executes the release when it runs again.
+/// Returns true if the commands may be sent now, and otherwise tells the round if they are held back. A
+/// release does not wait for the end of the handshake. If the server is frozen, it executes the release when
+/// it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
     if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
@@ -201,13 +203,23 @@ bool RoundDriver::may_send(std::size_t node) {
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     try {
-        proceed(node);
+        if (round_.is_connecting(node) && !round_.is_release() && nodes_[node]->drains(*connections_[node]))
+            move(node);
+        else
+            proceed(node);
     } catch (const std::bad_alloc&) {
         out_of_memory_ = true;
         leave_shared(node, false);
     }
     if (out_of_memory_ || !round_.goes_on_waiting()) woken_->wake(*this);
     return connections_[node] && round_.is_connecting(node);
+}
+
+/// Leaves a connection that drains, on which the round has waited to write, for another one. The node keeps
+/// its deadline.
+void RoundDriver::move(std::size_t node) {
+    leave_shared(node, false);
+    if (check_out(node)) begin(node);
 }
 
 /// The command of a round as it is sent to one node. The QueueTerms of a command say what it does with the
@@ -269,8 +281,8 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the node has failed, whatever it answered before. There is one exception: the
-    // answers that a server gave before it was busy are valid.
+    // If the connection broke, the node has failed, whatever it answered before. There is one exception:
+    // is_refused() is true if the server has answered BUSY or LOADING. Its earlier answers are valid.
     if (connection.broken() && !connection.is_refused())
         return fail(node, connection.cause(), connection.detail());
     while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)
@@ -284,8 +296,8 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     const auto& reply = answer.reply;
     if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
         // The command can be sent in several forms. The server does not know the digest of the script, or the
-        // Redis user may not use the queue. The connection has recorded this, so write() chooses another
-        // form: with the whole script, or without the queue.
+        // Redis user may not use the queue. The connection has recorded this, so it chooses another form now:
+        // with the whole script, or without the queue.
         write(node);
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
@@ -303,16 +315,16 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     }
     if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
     has_answered_[node] = true;
-    auto detail = vote.cause ? connection.quoted(reply.text) : std::string{};
+    auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     // The text that Verb::query returns is reported as the detail.
-    if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
-    const bool last = round_.on_vote(node, vote, std::move(detail), now_);
+    if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) text = reply.text;
+    const bool last = round_.on_vote(node, vote, std::move(text), now_);
     awaits_reply_[node] = !last;
     if (last) check_in(node);
     return !last;
 }
 
-/// Ends the part of a node that has failed. If its connection broke, a release is sent once more instead,
+/// Ends the round for a node that has failed. If its connection broke, a release is sent once more instead,
 /// unless the server executes nothing at present: it would refuse the release again. `executed` is false if
 /// the reply of the server says that it has executed nothing.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
@@ -320,18 +332,16 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
     const bool again = round_.on_failed(node, cause, detail, disconnected, now_, executed);
     if (!again) return check_in(node);
-    // The round itself sends the release again. If there is no memory for that, the node sends it later.
+    // The round itself sends the release again, so check_in() must not leave it to the node. If there is no
+    // memory for that, the node sends it later.
     auto releases = connections_[node]->take_releases(*this);
     check_in(node);
     try {
-        if (check_out(node)) return begin(node);
+        if (check_out(node)) begin(node);  // a release always gets a connection
     } catch (const std::bad_alloc&) {
         nodes_[node]->repeat_later(std::move(releases));
         throw;
     }
-    // check_in() may have destroyed the connection that `detail` belongs to.
-    const auto failure = nodes_[node]->last_failure();
-    round_.end(node, failure.cause, failure.detail, now_);  // does nothing if check_out() has ended the part
 }
 
 /// Reports that a node was not asked, because it has failed before.
@@ -345,9 +355,9 @@ void RoundDriver::report_left_alone(std::size_t node) {
 }
 
 /// Gives the connection back. Replies that have not arrived are late from now on.
-void RoundDriver::check_in(std::size_t node, bool gives_up) {
+void RoundDriver::check_in(std::size_t node, bool timed_out) {
     auto& connection = *connections_[node];
-    if (woken_) return leave_shared(node, gives_up);
+    if (woken_) return leave_shared(node, timed_out);
     if (awaits_reply_[node]) connection.stop_awaiting(*this);
     awaits_reply_.reset(node);
     // If a release is unsent, NodeGroup lets a background task send it.
@@ -355,12 +365,12 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
-/// Leaves a shared connection. If the round gives the node up, later rounds use another connection.
-void RoundDriver::leave_shared(std::size_t node, bool gives_up) noexcept {
+/// Leaves a shared connection. If the node has timed out, later rounds use another connection.
+void RoundDriver::leave_shared(std::size_t node, bool timed_out) noexcept {
     if (!connections_[node]) return;
     if (awaits_reply_[node]) connections_[node]->stop_awaiting(*this);
     awaits_reply_.reset(node);
-    nodes_[node]->leave(*connections_[node], *this, gives_up, now_);
+    nodes_[node]->leave(*connections_[node], *this, timed_out, now_);
     connections_[node].reset();
 }
 

@@ -14,8 +14,9 @@
 // connections to one node between the rounds: the driver *checks* a connection *out*, and *checks it in* when
 // the node has answered.
 //
-// Many rounds can also share connections. The Node objects then read from them, and add each round that can
-// continue to the list `woken`. The caller must call advance() for each round in the list.
+// Many rounds can also share connections. The Node objects then read from them and call on_progress(), by
+// which a round that can continue adds itself to the list `woken`. The caller must call advance() for each
+// round in the list.
 #pragma once
 
 #include <redlock/detail/command_encoding.hpp>
@@ -51,21 +52,22 @@ public:
     /// the latest, or nothing if the round is over.
     std::optional<Clock::time_point> advance();
 
-    /// Returns an entry for each node that the round waits for, in the memory of `space`, which must have
-    /// room for all nodes. Returns no entries if the connections are shared.
+    /// Returns an entry for each node that is being asked, in the memory of `space`, which must have room for
+    /// all nodes. Returns no entries if the connections are shared.
     std::span<PollEntry> poll_entries(std::span<PollEntry> space) const noexcept;
 
     /// Continues with the nodes whose entries are ready. The caller must poll and call this function between
     /// two calls of advance(), even if the instant has passed. A reply that has come in time then counts
-    /// although it is read late.
+    /// although it is read late. If the connections are shared, there are no entries, and the call only reads
+    /// the clock.
     void take_ready(std::span<const PollEntry> entries);
 
     /// Replaces the wait and take_ready() by one system call if the round waits for one reply only. Returns
     /// false, without blocking, if the round waits for anything else, or if the call could last longer than
     /// `until`.
-    bool receive_or_wait(Clock::time_point until);
+    bool try_blocking_receive(Clock::time_point until);
 
-    /// Returns the instant of the last step.
+    /// Returns the instant at which the driver has read the clock last.
     Clock::time_point now() const noexcept { return now_; }
 
     /// After the end of the round: returns true if a release is not sent completely. It may be a release of
@@ -84,6 +86,7 @@ private:
     void proceed(std::size_t node);
     bool may_send(std::size_t node);
     bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
+    void move(std::size_t node);
     void send(std::size_t node);
     void write(std::size_t node);
     bool fail_if_duplicate(std::size_t node);
@@ -91,8 +94,8 @@ private:
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
-    void check_in(std::size_t node, bool gives_up = false);
-    void leave_shared(std::size_t node, bool gives_up) noexcept;
+    void check_in(std::size_t node, bool timed_out = false);
+    void leave_shared(std::size_t node, bool timed_out) noexcept;
 
     std::span<const std::unique_ptr<Node>> nodes_;
     detail::DuplicateServerCheck& servers_;
@@ -102,7 +105,7 @@ private:
     WokenRounds* const woken_;              // null unless the nodes share connections
     bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
     Clock::time_point now_;                 // updated after each step that takes time
-    detail::CommandForEachNode command_{};  // of a round with one request
+    detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
     std::array<CheckedOut, max_nodes> connections_{};
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending

@@ -158,7 +158,7 @@ private:
 
     void read_or_wait() {
         write();
-        client_.ready() ? client_.receive_or_wait() : client_.advance();
+        client_.ready() ? client_.blocking_receive() : client_.advance();
         compare();
     }
 

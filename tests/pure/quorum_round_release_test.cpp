@@ -127,21 +127,5 @@ TEST(QuorumRound, OtherCommandsAreNotRepeated) {
     }
 }
 
-TEST(QuorumRound, ARepeatedReleaseWithoutAConnectionReportsItsTime) {
-    const Request request{.command = {.verb = release}, .to = NodeSet{1}};
-    Tally tally{std::make_shared<const std::vector<std::string>>(1, "0")};
-    const Clock::time_point start{1h};
-    const RoundLimits limits{};
-    detail::QuorumRound round{{&request, 1}, limits, 50ms, all_at_once, 1, {&tally, 1}};
-    (void)round.next(start);
-    round.on_check_out(0, true);
-    round.on_sent(0);
-    ASSERT_TRUE(round.on_failed(0, Errc::connection_failed, "reset", true, start + 5ms));
-    round.on_postponed(0);
-    round.end(0, Errc::connection_failed, "reset", start + 5ms);
-    EXPECT_EQ(tally[0].took, 5ms);
-    EXPECT_TRUE(tally[0].sent);
-}
-
 }  // namespace
 }  // namespace redlock::test

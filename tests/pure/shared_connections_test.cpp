@@ -12,6 +12,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -320,6 +321,19 @@ TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
     EXPECT_EQ(other.tally()[1].cause, Errc::backing_off);
 }
 
+// As with own connections: if the release is answered late, the next probe would come after another pause.
+TEST_F(SharedConnections, AReleaseIsNoProbe) {
+    connect();
+    network.server(1).paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    network.pass(2s);
+    release("r", "A");
+    const auto& probe = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_NE(probe.tally()[1].cause, Errc::backing_off);
+}
+
 // No round uses the connection any more when the server answers.
 TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASecond) {
     connect();
@@ -440,7 +454,11 @@ struct WriteLog : Observer {
     void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds waited) noexcept override {
         writes.emplace_back(commands, waited);
     }
+    void disconnected(std::string_view, std::error_code cause, std::string_view) noexcept override {
+        ends.push_back(cause);
+    }
     std::vector<std::pair<std::size_t, std::chrono::nanoseconds>> writes;
+    std::vector<std::error_code> ends;  // the causes for which connections have ended
 };
 
 struct ObservedSharedConnections : private WriteLog, SharedWorld {
@@ -452,6 +470,7 @@ struct ObservedSharedConnections : private WriteLog, SharedWorld {
         write();
     }
     void write() { (void)group.write_collected(network.clock().now()); }
+    using WriteLog::ends;
     using WriteLog::writes;
 };
 
@@ -470,6 +489,25 @@ TEST_F(ObservedSharedConnections, ReportTheirWrites) {
     run();
     const auto waited = detail::max_collecting + 300us;
     EXPECT_THAT(writes, ElementsAre(Pair(1U, 0ns), Pair(2U, waited)));
+}
+
+TEST_F(ObservedSharedConnections, EndWithoutACauseWhenTheyHaveDrained) {
+    connect();
+    auto& server = network.server(1);
+    server.paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    server.paused = false;  // for new connections
+    network.pass(2s);
+    acquire("a probe", "B");
+    run();
+    run_for(5ms);
+    network.resume(1);
+    run_for(5ms);
+    acquire("another", "B");
+    run();
+    EXPECT_EQ(server.open_connections(), 1U);
+    EXPECT_THAT(ends, ElementsAre(std::error_code{}));
 }
 
 TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
@@ -556,7 +594,7 @@ TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
     run();
     EXPECT_EQ(first.tally()[0].cause, Errc::timed_out);
     EXPECT_EQ(waits.tally()[0].cause, Errc::not_asked);
-    EXPECT_EQ(waits.tally()[0].detail, "too many replies are pending on its connection");
+    EXPECT_EQ(waits.tally()[0].detail, "its connection was not free for another command");
 }
 
 TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
@@ -571,6 +609,38 @@ TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
     server.resume(network.clock().now());
     run();
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);
+}
+
+// The connection takes no further commands once a round has given it up.
+TEST_F(SharedConnections, ACommandThatWaitsMovesToAnotherConnection) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
+    (void)group.write_collected(network.clock().now());
+    run_for(30ms);
+    // Two of three nodes are silent, so the round needs this one.
+    network.server(1).paused = network.server(2).paused = true;
+    const auto& waits = acquire("r1", "A");
+    server.paused = false;  // for new connections
+    run();
+    EXPECT_EQ(waits.tally()[0].vote, Vote::granted);
+    EXPECT_EQ(server.connections(), 2U);
+}
+
+// D1. The reply comes before the command is written.
+TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
+    connect();
+    auto& server = network.server(0);
+    server.latency = 10ms;
+    server.instead = "+OK\r\n+OK\r\n";
+    acquire("r0", "A");
+    (void)group.write_collected(network.clock().now());
+    run_for(9500us);
+    const auto& second = acquire("r1", "A");
+    run();
+    EXPECT_EQ(second.tally()[0].vote, Vote::unknown);
+    EXPECT_EQ(second.tally()[0].cause, Errc::unexpected_reply);
 }
 
 // Each of them leaves the connection while the node lets the others continue.

@@ -149,5 +149,38 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 SET"));
 }
 
+// The replies that have come are signs of life, whatever has been collected behind them meanwhile.
+TEST_F(SharedFormerMaster, IsNotLeftWhileItAnswersUnderSteadyLoad) {
+    connect();
+    server().latency = 10ms;
+    const auto* acquisition = &acquire("r0", "A");
+    (void)write();
+    for (int i = 1; i < 200; ++i) {
+        run_for(9500us);
+        release("x", "A");  // is collected
+        const auto& next = acquire("r" + std::to_string(i), "A");
+        run_for(500us);
+        ASSERT_EQ(acquisition->tally()[0].vote, Vote::granted) << "after " << i * 10 << " ms";
+        acquisition = &next;
+    }
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(server().connections(), 1u);
+}
+
+// Otherwise it would wait in vain, because nothing is written on the connection any more.
+TEST_F(SharedFormerMaster, IsLeftByACommandThatWaitsWhenAnotherRoundGivesItUp) {
+    connect();
+    server().paused = true;
+    const auto& silent = acquire("r0", "A");
+    (void)write();
+    run_for(30ms);
+    const auto& waits = acquire("r1", "B");
+    server().paused = false;  // for new connections
+    run();
+    EXPECT_EQ(silent.tally()[0].cause, Errc::timed_out);
+    EXPECT_EQ(waits.tally()[0].vote, Vote::granted);
+    EXPECT_EQ(asked, 2);
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -48,6 +48,7 @@
 //     ask     | It *checks out* a connection to the node, that is, takes an open connection or begins a new
 //             | one, and sends the commands on it.
 //     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
+//             | If `timed_out` is true, the node has failed, and loses its trust.
 //     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
@@ -66,18 +67,18 @@
 //
 // - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
 //   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
-//   if the outcome of the round depends on this node (needs()). A release that must be sent once more is an
-//   exception: it can be postponed.
-// - The driver can *exclude* a request from the node, that is, not send this request there. The driver does
-//   so if the request extends a lock whose SET is still unanswered on another connection to the node. On the
-//   connection of the round, the extension could arrive before the SET, and the node would refuse it.
+//   if the outcome of the round depends on this node (needs()).
+// - The driver can *exclude* a request from the node, that is, not send this request there. In a round with
+//   several requests, the driver does so if a request extends a lock whose SET is still unanswered on another
+//   connection to the node. On the connection of the round, the extension could arrive before the SET, and
+//   the node would refuse it.
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
 // clients from the lock, and because a second deletion does no harm:
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
-//     the node is untrusted                  | it may be postponed           | it is not postponed at first
+//     the node is untrusted                  | it may be postponed           | it is never postponed
 //     the round is impossible, a stop was    | no further node is asked      | the remaining nodes are asked
 //     requested, or the caller's deadline    |                               |
 //     has passed                             |                               |
@@ -101,9 +102,10 @@
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// A node *is being asked* in the stages connecting and sent. In the stages unasked to sent, end() → over is
-// possible, too. If on_failed() returns true, a release must be sent once more. The stage does not change,
-// and the driver calls on_check_out() or on_postponed() again.
+// A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
+// also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
+// end() leads to over, too. If on_failed() returns true, a release must be sent once more. The stage does not
+// change, and the driver calls on_check_out() again.
 //
 // ---- Which nodes are awaited
 //
@@ -120,8 +122,9 @@
 //          | connecting                   | the command does not write a description.
 //
 // Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
-// majority, and the failure of one more node would end it. If a node does not connect within this time,
-// give_up() decides whether the node has failed.
+// majority, and the failure of one more node would end it. A node that does not connect within this time has
+// failed, with the exceptions in the table of give_up(). Otherwise every round would wait for a node that is
+// down.
 //
 // ---- The phases of the round
 //
@@ -141,10 +144,11 @@
 // An acquisition with Round::sequential begins with in_turn, and then skips all_trusted. All other rounds
 // begin with all_trusted.
 //
-// An example with five nodes and a node_timeout of 50 ms: node 5 is in back-off, and nodes 3 and 4 have just
-// been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. Node 5 is postponed, because
-// nodes 3 and 4 could still grant. At 25 ms the round does not count on nodes 3 and 4 any more, so the third
-// grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at the latest.
+// An example: an extension on five nodes, with a node_timeout of 50 ms. Node 5 is in back-off, and nodes 3
+// and 4 have just been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. Node 5 is
+// postponed, because nodes 3 and 4 could still grant. At 25 ms the round does not count on nodes 3 and 4 any
+// more, so the third grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at
+// the latest.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -199,7 +203,7 @@ private:
         bool probe_due = false;
         bool repeated = false;        // the release is sent to this node for the second time
         bool maybe_released = false;  // the first release may have deleted the key
-        bool held_back = false;       // too many replies are pending on the connection, see on_held_back()
+        bool held_back = false;       // the connection is not free for another command, see on_held_back()
         bool replied = false;         // the node has voted on a request
         // The indices of the requests that the driver has excluded from this node.
         std::vector<std::size_t> excluded{};
@@ -254,7 +258,7 @@ private:
     Count one_{};                // for a single request, so that no memory is allocated
     std::vector<Count> many_{};  // for several requests
     bool must_recount_ = true;   // the next two numbers are out of date
-    std::size_t undecided_ = 0;  // requests
+    std::size_t undecided_ = 0;  // the number of undecided requests
     std::size_t impossible_ = 0;
 
     std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
@@ -309,7 +313,7 @@ public:
     /// Returns true if the release is sent to this node for the second time.
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if votes of this untrusted node are missing, and the node is not being asked.
+    /// Returns true if this untrusted node could still be asked. At the end of the round, it was left alone.
     bool is_left_alone(std::size_t node) const noexcept {
         return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
@@ -360,11 +364,10 @@ private:
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
 
-    /// Returns true if the round still counts on asking this node. After a refusal, an acquisition asks an
-    /// untrusted node only if the probe of the node is due: the step `ask` can come, but the driver postpones
-    /// the node, because needs() is false. Otherwise, clients that compete for a lock would wait for
-    /// this node, which is probably silent. While they waited, each of them would keep the grants that it
-    /// has, and none of them would get a majority.
+    /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
+    /// count on an untrusted node unless its probe is due. (The step `ask` still comes, but needs() is false,
+    /// so the driver postpones the node.) The reason is that such a node is probably silent. If competing
+    /// clients waited for it, each of them would keep its grants meanwhile, and none would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
@@ -415,16 +418,18 @@ public:
         must_recount_ = true;
     }
 
-    /// Records that the driver has checked out a connection to the node. Node::check_out() decides whether
-    /// the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
+    /// Records that the driver has checked out a connection to the node. The choice of the connection says
+    /// whether the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
+        nodes_[node].held_back = false;
         must_recount_ = true;
     }
 
     /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
-    /// many rounds share one connection, because too many replies can be pending on it.
+    /// rounds share the connection: too many replies are pending, other rounds write first, or Sentinels name
+    /// the server, which has to answer an earlier command before (may_write() in connection_choice.hpp).
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
     /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
@@ -462,18 +467,16 @@ public:
     /// done, the driver calls this function for all nodes that are being asked or were left alone.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // If the connection of a release has broken, the node was asked, although it may have been postponed
-        // when the release was to be sent once more.
-        const bool was_asked = !it.can_be_asked() || it.repeated;
+        const bool was_asked = !it.can_be_asked();
         if (!was_asked) it.asked_at = now;  // so that the report shows no time
         it.stage = Stage::over;
         must_recount_ = true;
+        // Moves next_reply to the end, so a second call of this function changes no vote.
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 record(node, request, {.cause = cause}, detail, now);
-                // The driver excludes a request of several by exclude(). In place of excluding the only
-                // request, the driver calls end() with the cause not_asked. This cause does not mean that the
-                // node was left alone.
+                // With the cause not_asked, the driver has considered the node, but did not send the only
+                // request of the round, because it could overtake its SET. The node was not left alone.
                 tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
             }
     }
@@ -507,7 +510,7 @@ private:
     bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
 
     /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
-    /// apply. Untrusted nodes are then not awaited, so no wait depends on their deadlines.
+    /// apply. This shortens the deadlines of untrusted nodes as well, for which no wait is made then.
     void limit_connecting() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)
@@ -563,7 +566,7 @@ private:
 
     // ---- Asking
 
-    /// Returns true if the round asks no further nodes, whatever their stages are.
+    /// Returns true if the round must not ask any further node.
     bool asks_no_more(Clock::time_point now) {
         if (is_release()) return false;
         return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
@@ -617,7 +620,7 @@ private:
         return std::nullopt;
     }
 
-    /// Ends the part of an overdue node. The first row that applies decides what is reported:
+    /// Ends the round for an overdue node. The first row that applies decides what is reported:
     ///
     ///     case                                             | cause       | the node has failed
     ///     -------------------------------------------------+-------------+--------------------------------
@@ -641,7 +644,7 @@ private:
                                        : Errc::timed_out;
         const char* detail = "";
         if (held_back)
-            detail = "too many replies are pending on its connection";
+            detail = "its connection was not free for another command";
         else if (!by_caller && it.replied)
             detail = "after it had answered others";
         else if (!by_caller && connecting)
@@ -701,8 +704,8 @@ public:
     /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
     /// earlier end of the wait.
     bool goes_on_waiting() {
-        // The phases that ask untrusted nodes ask all of them before the wait. If only case 3 applies, next()
-        // may have to limit the time of the nodes.
+        // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
+        // The phases that ask untrusted nodes ask all of them before the wait.
         const bool may_ask = asks_trusted_nodes();
         return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
     }
