@@ -165,13 +165,21 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
 
 // ---- Releasing
 
+Result Lock::release() noexcept {
+    return release(flow::Replies::awaited);
+}
+
+void Lock::unlock() noexcept {
+    (void)release(flow::Replies::not_awaited);
+}
+
 /// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
 /// the lock has been acquired again since.
-Result Lock::release(Answers answers) noexcept {
+Result Lock::release(flow::Replies replies) noexcept {
     try {
         if (!in_owning_process()) return Result{Errc::not_held};
         const auto& context = detail::renewal_context();
-        return release(context.lost_lease == state_.get() ? context.number : state_->number(), answers);
+        return release(context.lost_lease == state_.get() ? context.number : state_->number(), replies);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (...) {  // a Nodes implementation of the user has broken its contract
@@ -179,9 +187,8 @@ Result Lock::release(Answers answers) noexcept {
     }
 }
 
-Result Lock::release(std::uint64_t number, Answers answers) {
+Result Lock::release(std::uint64_t number, flow::Replies replies) {
     flow::BlockingOperation operation{*nodes_};
-    const auto replies = answers == Answers::awaited ? flow::Replies::awaited : flow::Replies::not_awaited;
     flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
     const auto error = flow::run_blocking(operation, release.run());
     return release.take_result(error);
@@ -190,7 +197,7 @@ Result Lock::release(std::uint64_t number, Answers answers) {
 void Lock::release_quietly() noexcept {
     try {
         if (in_owning_process() && !state_->lease().empty())
-            (void)release(state_->number(), Answers::not_awaited);
+            (void)release(state_->number(), flow::Replies::not_awaited);
     } catch (...) {  // NOLINT(bugprone-empty-catch): nobody reads the result
     }
 }

@@ -10,8 +10,8 @@
 //      drift allows for clocks that run at different rates.)
 //   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
-//      reached, also where the node refused, as the specification says. After a random pause, it begins again
-//      with step 1 (acquire.hpp).
+//      reached. This includes the nodes that refused, as the specification says. After a random pause, it
+//      begins again with step 1 (acquire.hpp).
 //
 // To extend the lock, the client does steps 1 to 4 with another command. If the key still has the owner, this
 // command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
@@ -102,13 +102,14 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns the request that takes the ticket of `queue` out of the queue of this node. If the resource was
-/// reserved for the ticket, the next client in the queue is woken. The arguments must outlive the request.
-inline Request withdraw_request(Resources resource, const QueueTerms& queue, std::size_t node) {
+/// Returns the request that removes the ticket in `terms` from the queue of this node. If the resource was
+/// reserved for the ticket, its value is the ticket, so the command deletes it and wakes the next client in
+/// the queue. The arguments must outlive the request.
+inline Request withdraw_request(Resources resource, const QueueTerms& terms, std::size_t node) {
     return {.command = {.verb = Verb::compare_and_delete,
                         .resources = resource,
-                        .owner = queue.ticket,
-                        .queue = &queue},
+                        .owner = terms.ticket,
+                        .queue = &terms},
             .to = NodeSet{}.set(node)};
 }
 
@@ -122,11 +123,13 @@ inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error
 /// Adds the cause `wrong_type` to the refusals of an attempt, for each node on which the resource is a key of
 /// another type, such as a hash. SET NX refuses every existing key, so only the refusal of step 5, which
 /// reads the value, has this cause.
-inline void record_wrong_types(Tally& attempted, Tally&& released) {
-    for (std::size_t node = 0; node < attempted.size(); ++node) {
-        if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
-        attempted[node].cause = released[node].cause;
-        attempted[node].detail = std::move(released[node].detail);
+inline void record_wrong_types(Tally& attempt_votes, Tally&& undo_votes) {
+    for (std::size_t node = 0; node < attempt_votes.size(); ++node) {
+        auto& attempt = attempt_votes[node];
+        auto& undo = undo_votes[node];
+        if (attempt.vote != Vote::refused || undo.cause != Errc::wrong_type) continue;
+        attempt.cause = undo.cause;
+        attempt.detail = std::move(undo.detail);
     }
 }
 
@@ -151,9 +154,10 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
 /// - The lease is lost if is_lost() is true, or if the round ended after the old valid_until, because another
 ///   client may have held the lock since then. A lost lease is not valid any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
-/// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `deadline` or
-///   `cancelled` if the round was ended by its `limits`, and otherwise `no_quorum`. It is never
-///   `held_by_other`, because a refusal means here that the node has lost the key.
+/// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `validity_exhausted`
+///   if a majority granted, but the new instant has passed already. It is `deadline` or `cancelled` if the
+///   round was ended by its `limits`, and otherwise `no_quorum`. It is never `held_by_other`, because a
+///   refusal means here that the node has lost the key.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
@@ -168,7 +172,8 @@ inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Le
 }
 
 /// Makes the round of an extension, which ends at `lease.valid_until` at the latest. Returns the votes, and
-/// the new valid_until if a majority has granted. apply_extension() decides what the votes mean.
+/// the instant that becomes the new valid_until if a majority has granted. apply_extension() decides what the
+/// votes mean.
 REDLOCK_EXPORT RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                          const Lease& lease);
 
@@ -178,7 +183,7 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
-/// Returns the rest of LockOptions::min_hold for a lease that is released at `now`, or 0.
+/// Returns how much of LockOptions::min_hold is left if the lease is released at `now`; 0 if nothing is left.
 inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.min_hold_until - now, Clock::duration::zero()));

@@ -15,14 +15,16 @@
 //
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
-//   2. No node loses the key before it expires, as by a restart without persistence, FLUSHALL or a failover.
+//   2. No node loses the key before it expires, for example by a restart without persistence, by FLUSHALL or
+//      by a failover.
 //      With NodesOptions::quarantine, a node that has lost keys does not take part until they would have
 //      expired. (For a failover, see docs/guarantees.md.)
 //
 // Work can outlast its lock: the ttl ends before the work, or the process is suspended right after it has
 // called valid(), and continues when another client holds the lock. If late work would do damage, use
 // LockOptions::fencing. Each holder then has a larger number than all earlier holders. The system that the
-// work changes, such as a database, must reject smaller numbers (fencing.hpp):
+// work changes, such as a database, must reject a number that is smaller than the largest one that it has
+// seen (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
@@ -104,6 +106,9 @@ class LeaseState;
 struct Acquisition;
 enum class Acquires : bool;  // all resources, or one of them for a Semaphore
 }  // namespace detail
+namespace flow {
+enum class Replies : bool;  // whether a release waits for them
+}
 
 class Semaphore;
 
@@ -178,17 +183,18 @@ public:
     /// watchdog). After a failure no node that can be reached keeps a key of this call.
     Result acquire() { return acquire(std::stop_token{}); }
 
-    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. The stop
-    /// ends a pause at once, and an attempt within two node_timeouts.
+    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
+    /// then ends at once, and an attempt ends within two node_timeouts.
     Result acquire(std::stop_token stop);
 
     /// Makes one attempt. Blocks as acquire() does with one attempt and without a pause. Never queues.
     Result try_acquire();
 
-    /// Makes attempts until `span` is over, without a limit of their number. Blocks for at most `span` plus
-    /// one node_timeout, in which the last attempt deletes its keys. If memory runs out meanwhile, it is
-    /// `span` plus two node_timeouts. Returns the outcome of the last complete attempt, or `deadline` if
-    /// there was none. Makes no attempt if `span` is not positive.
+    /// Makes attempts until one succeeds, a retry is pointless, or `span` is over. Their number is not
+    /// limited. Blocks for at most `span` plus one node_timeout, in which the last attempt deletes its keys.
+    /// If memory runs out meanwhile, the call can take `span` plus two node_timeouts. Returns the outcome of
+    /// the last complete attempt, or `deadline` if there was none. Makes no attempt if `span` is not
+    /// positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
@@ -231,7 +237,7 @@ public:
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its
     /// call of LockOptions::on_lost can still begin or be running.
-    Result release() noexcept { return release(Answers::awaited); }
+    Result release() noexcept;
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
     // std::lock.
@@ -264,8 +270,8 @@ public:
     ///
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.
-    /// - The watchdog is extending the lock at that moment: one node_timeout more at most.
-    void unlock() noexcept { (void)release(Answers::not_awaited); }
+    /// - The watchdog is extending the lock at that moment: at most one further node_timeout.
+    void unlock() noexcept;
 
 private:
     friend class Semaphore;
@@ -284,7 +290,7 @@ private:
     }
 
     /// Returns how long it is until an instant of any clock; zero if the instant has passed. Returns the
-    /// longest duration for an instant that is more than a century away. The seconds are compared as floating
+    /// longest duration for an instant that is more than 146 years away. The seconds are compared as floating
     /// numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
@@ -303,10 +309,9 @@ private:
     Result acquire(const algorithm::AcquireLimits& limits);
     template <class AcquireFlow>
     Result acquire(const algorithm::AcquireLimits& limits);
-    enum class Answers : bool { not_awaited, awaited };
-    Result release(Answers answers) noexcept;
+    Result release(flow::Replies replies) noexcept;
     /// Releases the acquisition with this number, unless it has ended.
-    Result release(std::uint64_t number, Answers answers);
+    Result release(std::uint64_t number, flow::Replies replies);
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
     /// Returns true if this process has made the LeaseState.

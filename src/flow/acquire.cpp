@@ -11,7 +11,8 @@ using namespace algorithm;
 
 namespace {
 
-bool queues(const LeaseRequest& request, const AcquireLimits& limits) {
+/// Returns true if the client waits in a queue while another client holds the resource.
+bool may_queue(const LeaseRequest& request, const AcquireLimits& limits) {
     return request.fair && request.resources.size() == 1 &&
            limits.queue_timeout > limits.queue_timeout.zero();
 }
@@ -20,9 +21,9 @@ bool queues(const LeaseRequest& request, const AcquireLimits& limits) {
 
 Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                  const Retry& retry, const AcquireLimits& limits)
-    : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held || queues(request, limits)),
+    : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held || may_queue(request, limits)),
       request_(request) {
-    if (queues(request, limits))
+    if (may_queue(request, limits))
         place_.emplace(operation, clock, entropy, request.resources, retry.delay,
                        deadline_after(clock.now(), limits.queue_timeout), limits.stop);
 }
@@ -35,9 +36,9 @@ Flow Acquire::run_with_place() {
     std::exception_ptr failure;
     try {
         if (nodes().contended().contains(request_.resources.front())) {
-            // Other clients wait for the resource already, so this client queues before its first attempt.
-            // The attempt must follow before the deadline, because only an attempt can report that the
-            // resource is held. latest_attempt() leaves it twice the time that is passed here.
+            // Other clients have waited for the resource a moment ago, so this client queues before its first
+            // attempt. The attempt must follow before the deadline, because only an attempt can report that
+            // the resource is held. latest_attempt() leaves the attempt twice the time that is passed here.
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;
@@ -75,9 +76,10 @@ Flow Acquire::wait_in_queue() {
         const auto waiting = place_->wait(latest_);
         co_await waiting;
     }
-    // After `latest_`, there is time for one attempt only.
+    // If the time for waiting is over, the next attempt is the last one.
     last_attempt_ = place_->wake() == PlaceInQueue::Wake::over;
     if (place_->wake() == PlaceInQueue::Wake::no_queue) {
+        // No node keeps a queue. Pause as without LockOptions::fair, but not beyond queue_timeout.
         latest_ = std::min(latest_, place_->until());
         const auto pausing = pause_at_random();
         co_await pausing;

@@ -27,7 +27,7 @@ Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const Lea
 
 Flow Attempt::run() {
     if (const auto error = candidate_.owner.draw(entropy_)) co_return error;
-    candidate_.may_hold_key.set();
+    candidate_.may_hold_key.set();  // until the votes are known, every node may have the key
     candidate_.shared = request_.shared;
     std::exception_ptr failure;
     try {
@@ -51,14 +51,14 @@ Flow Attempt::run() {
             error = co_await confirmation;
         }
 
-        // Step 5: if the lock is not held, delete the key on every node that may have set it.
+        // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
         if (error && candidate_.may_hold_key.any()) {
             const bool wakes = wakes_next_waiter(request_, error);
             const auto undo = delete_request(request_.resources, candidate_, wakes ? &wakes_next_ : nullptr);
-            const auto released = blank_votes();
+            const auto undo_votes = blank_votes();
             repeats_release_ = wakes;  // unreleased() must not wake a second waiter
-            co_await ask(undo, no_limits_, *released);
-            record_wrong_types(round_.tally, std::move(*released));
+            co_await ask(undo, no_limits_, *undo_votes);
+            record_wrong_types(round_.tally, std::move(*undo_votes));
         }
         made_round_ = true;
         released_ = static_cast<bool>(error);
@@ -68,8 +68,8 @@ Flow Attempt::run() {
     }
     // Step 5 after an exception.
     const auto undo = delete_request(request_.resources, candidate_);
-    const auto released = blank_votes();
-    co_await ask(undo, no_limits_, *released);
+    const auto undo_votes = blank_votes();
+    co_await ask(undo, no_limits_, *undo_votes);
     released_ = true;
     std::rethrow_exception(failure);
 }
@@ -97,6 +97,7 @@ Flow Attempt::confirm_fencing_token() {
     for (auto accepted = candidate_.may_hold_key;;) {
         candidate_.fencing_token = largest_count(round_.tally);
         const auto counted = nodes_that_counted(round_.tally, candidate_.fencing_token);
+        // The rounds have taken time, so the validity is checked again.
         if (counted.count() >= needed) co_return outcome(round_, limits_);
         const auto raise = raise_request(accepted);
         const auto votes = blank_votes();

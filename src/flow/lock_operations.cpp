@@ -32,7 +32,7 @@ Flow ReleaseLock::run() {
     if (!before_.empty()) {
         const auto releasing = awaited_ ? release_.run() : release_.run_without_waiting();
         error = co_await releasing;
-        co_await describe(state, before_, {});
+        co_await describe(state, before_, {});  // a ttl of 0 deletes the description
     }
     state.end_release(acquisition_, lease_);
     co_return error;
@@ -47,9 +47,9 @@ ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::millis
     request_.ttl = ttl;
 }
 
-/// If the lock is lost, apply_extension() runs the callbacks on lost(). They may destroy the lock, its nodes
-/// and its watchdog. Then plan() says that the lease needs no watchdog any more. Otherwise the lock still
-/// exists, and add() has the watchdog report the loss.
+/// If the lock is lost, apply_extension() runs the callbacks on lost(), and one of them may destroy the lock,
+/// its nodes and its watchdog. In that case plan() has no further instant, and the watchdog is not touched.
+/// Otherwise add() makes the watchdog compute its plan again, so that it reports the loss.
 Flow ExtendLock::run() {
     auto& state = *lock_.state;
     // The clock is read before the lease. Otherwise a renewal by the watchdog in between could make a valid
@@ -84,7 +84,7 @@ Flow AcquireLock<AcquireFlow>::run() {
         const auto releasing = release_earlier();
         co_await releasing;
     }
-    state.forget();
+    state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = lock_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_);
@@ -99,8 +99,8 @@ Flow AcquireLock<AcquireFlow>::run() {
     const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
     has_begun_ = true;
     co_await describe(state, acquire_->lease(), request_.ttl);
-    // From now on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
-    // They are not used any more.
+    // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
+    // Therefore neither of them is used after watch().
     if (lock_.watchdog) watch(acquisition);
     co_return error;
 }
@@ -116,24 +116,24 @@ Flow AcquireLock<AcquireFlow>::release_earlier() {
     co_return std::error_code{};
 }
 
-/// Gives the acquisition to the watchdog. If that fails, the lease ends here, and is released as by a release
-/// of the lock.
+/// Gives the acquisition to the watchdog. If that fails, the lease ends here, and for_each_unreleased() has
+/// its release.
 template <class AcquireFlow>
 void AcquireLock<AcquireFlow>::watch(std::uint64_t acquisition) {
     try {
         lock_.watchdog->add({lock_.state, acquisition});
     } catch (const std::system_error& error) {
-        give_up(acquisition);
+        end_unwatched(acquisition);
         throw NoThread{error.code()};
     } catch (...) {  // no memory
-        give_up(acquisition);
+        end_unwatched(acquisition);
         throw;
     }
 }
 
 template <class AcquireFlow>
-void AcquireLock<AcquireFlow>::give_up(std::uint64_t acquisition) {
-    unextended_ = lock_.state->lease(acquisition);
+void AcquireLock<AcquireFlow>::end_unwatched(std::uint64_t acquisition) {
+    unwatched_ = lock_.state->lease(acquisition);
     lock_.state->forget();
 }
 

@@ -23,8 +23,8 @@
 
 namespace redlock::flow {
 
-/// The lock that an operation works for. `watchdog` is null if it has none. The LeaseState is kept alive,
-/// because a callback of the watchdog may destroy the lock while the operation is under way.
+/// The lock that an operation works for. `watchdog` is null if the lock has none. The LeaseState is kept
+/// alive, because a callback of the watchdog may destroy the lock while the operation is under way.
 struct LockParts {
     std::shared_ptr<detail::LeaseState> state;
     detail::Renewer* watchdog;
@@ -37,7 +37,8 @@ enum class Replies : bool { not_awaited, awaited };
 /// The release of one acquisition of a lock.
 class ReleaseLock final : public Steps {
 public:
-    /// Begins the release: the validity of the lease ends, and the watchdog does not extend it any more.
+    /// Begins the release: the validity of the lease ends, and the watchdog does not extend it any more. If a
+    /// watchdog in another thread is extending the lease, blocks until this extension has ended.
     ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acquisition, Replies replies);
 
     /// Ends with `not_held` if there is nothing to release.
@@ -46,7 +47,8 @@ public:
     Result take_result(std::error_code error) noexcept {
         return awaited_ && !before_.empty() ? release_.take_result(error) : Result{error};
     }
-    /// Calls `send` with the release that is left to do if run() has not ended. It need not be awaited.
+    /// Calls `send` with the release that is left to do if run() has not ended. `send` need not wait for the
+    /// replies.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!lease_.empty()) send(release_.request_at(lock_.state->clock().now()));
@@ -58,8 +60,8 @@ private:
     const LockParts lock_;
     const std::uint64_t acquisition_;
     const bool awaited_;
-    Lease lease_;
-    const Lease before_ = lease_;
+    Lease lease_;                  // what is left to release
+    const Lease before_ = lease_;  // what was to be released at the beginning
     Release release_;
 };
 
@@ -68,7 +70,8 @@ class ExtendLock final : public Steps {
 public:
     ExtendLock(Operation& operation, LockParts lock, std::chrono::milliseconds ttl);
 
-    /// Ends with `not_held` or `lost`, and makes no round, if there is no valid lease.
+    /// Ends with `not_held` or `lost`, and makes no round, if there is no valid lease or if its loss was
+    /// reported.
     Flow run();
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error) { return result_ ? *std::move(result_) : Result{error}; }
@@ -79,7 +82,7 @@ public:
 private:
     const LockParts lock_;
     const std::uint64_t acquisition_ = lock_.state->number();
-    Lease before_{};
+    Lease before_{};  // the lease when run() began
     algorithm::LeaseRequest request_ = lock_.state->request();
     Extension extension_;
     std::optional<Result> result_{};
@@ -112,21 +115,22 @@ public:
     template <class Send>
     void for_each_unreleased(Send send) {
         if (earlier_) return earlier_->for_each_unreleased(send);
-        if (!unextended_.empty()) return send_release_of_unextended(send);
+        if (!unwatched_.empty()) return send_release_of_unwatched(send);
         if (acquire_ && !has_begun_) acquire_->for_each_unreleased(send);
     }
 
 private:
     Flow release_earlier();
     void watch(std::uint64_t acquisition);
-    void give_up(std::uint64_t acquisition);
+    /// Ends the lease, and keeps it for for_each_unreleased().
+    void end_unwatched(std::uint64_t acquisition);
 
     template <class Send>
-    void send_release_of_unextended(Send send) {
+    void send_release_of_unwatched(Send send) {
         const auto& state = *lock_.state;
-        Release release{operation(), state.clock(), state.resources(), unextended_, state.options().fair};
+        Release release{operation(), state.clock(), state.resources(), unwatched_, state.options().fair};
         const auto request = release.request_at(state.clock().now());
-        unextended_.released = true;  // if `send` throws, the next request is a repeated one
+        unwatched_.released = true;  // if `send` throws, the next request is a repeated one
         send(request);
     }
 
@@ -135,9 +139,9 @@ private:
     const algorithm::AcquireLimits& limits_;
     const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
-    std::optional<AcquireFlow> acquire_{};    // from the end of this release
+    std::optional<AcquireFlow> acquire_{};    // empty until that release has ended
     bool has_begun_ = false;                  // the LeaseState has the new lease
-    Lease unextended_{};                      // a lease that the watchdog could not take over
+    Lease unwatched_{};                       // a lease that the watchdog could not take over
 };
 
 extern template class AcquireLock<Acquire>;
