@@ -26,14 +26,15 @@ namespace redlock::loop {
 class Front;
 
 /// The nodes as the operations of a loop see them. It does not refer to the Nodes of the user, which may be
-/// destroyed before.
+/// destroyed while operations are under way.
 class LoopNodes final : public Nodes {
 public:
     LoopNodes(const Nodes& nodes, Front& front)
         : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()), front_(front) {}
 
     /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
-    /// holder descriptions, and the releases at the shutdown. All other rounds are made by a RoundRunner.
+    /// holder descriptions, the releases at the shutdown, and those after a flow has failed. All other rounds
+    /// are made by a RoundRunner.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
     /// Returns a WaiterInSteps, whose functions only a FlowRunner calls.

@@ -1,4 +1,4 @@
-// Calls a completion from the loop of an object, and not inside the function that began the operation.
+// Calls a completion later, from the loop, and never inside the function that began the operation.
 #pragma once
 
 #include <redlock/async_lock.hpp>

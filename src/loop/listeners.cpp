@@ -11,9 +11,9 @@ namespace redlock::loop {
 
 using namespace std::chrono_literals;
 
-/// How many tickets that are gone a listener remembers. The tickets that it forgets cost the next waiter the
-/// time of a reservation, if a release wakes them.
-static constexpr std::size_t most_gone = 1000;
+/// How many tickets that are gone a listener remembers. If a release wakes a forgotten one, the next waiter
+/// waits until the reservation ends.
+static constexpr std::size_t max_gone = 1000;
 
 static Tally blank_tally(std::span<const std::unique_ptr<Node>> nodes) {
     auto names = std::make_shared<std::vector<std::string>>();
@@ -86,7 +86,7 @@ void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
         it.tickets.erase(found);
         return;
     }
-    if (it.gone.size() <= most_gone) return;
+    if (it.gone.size() <= max_gone) return;
     it.tickets.erase(it.gone.front());
     it.gone.pop_front();
 }
@@ -157,7 +157,7 @@ void Listeners::subscribe(std::size_t node) {
     if (!connection.broken()) connection.fail(Errc::timed_out, "while it was to listen");
     it.failure = {connection.cause(), connection.detail()};
     if (connection.was_turned_away())
-        nodes_[node]->refused_to_queue(it.failure, now(), full_server_lasts);
+        nodes_[node]->refused_to_queue(it.failure, now(), full_server_pause);
     else if (is_transient(it.failure.cause))
         nodes_[node]->failed(it.failure, now());
     drop(node);

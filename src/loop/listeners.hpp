@@ -72,7 +72,8 @@ public:
     State state(std::size_t node, User& user) const noexcept;
     /// Returns why the last listener of this node could not subscribe. The cause is empty if it could.
     const detail::NodeFailure& failure(std::size_t node) const noexcept { return of_[node].failure; }
-    /// Ends the use. If `keeps` is false, the node is not expected to answer.
+    /// Ends the use. If `keeps` is false, the listener of the last user is disconnected, because the node is
+    /// not expected to answer. Otherwise the node keeps it.
     void leave(std::size_t node, User& user, bool keeps) noexcept;
 
     /// Returns a new ticket of this user, to which messages are passed. Requires the state `listening`. May

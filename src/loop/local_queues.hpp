@@ -1,7 +1,7 @@
 // The waiters of one event loop that wait in queues (LockOptions::fair), by resource. Only the first few
-// waiters of each resource are in the queue of their home node. The others wait here for their turn. Ten
-// thousand waiters of a loop thus ask the home node no more often than a few. The order of the waiters stays
-// the same: the node always has the oldest waiters of each loop, and each enters its queue with its age.
+// waiters of each resource are in the queue of their home node. The others wait here for their turn. So the
+// home node gets as few questions from ten thousand waiters as from four. The order of the waiters stays the
+// same: the node always has the oldest waiters of each loop, and each enters its queue with its age.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -29,8 +29,8 @@ public:
     /// This number of waiters of each resource has a turn. If one of them gets the resource, the next ones
     /// are in the queue of the node already.
     static constexpr std::size_t with_turn = 4;
-    /// A waiter keeps its turn if older waiters come later, because of a first attempt that took longer. This
-    /// many waiters have a turn at most.
+    /// The limit of turns. It is higher, because a waiter keeps its turn if an older one, whose first attempt
+    /// took longer, comes later.
     static constexpr std::size_t most_with_turn = 8;
     /// A waiter also makes attempts without a turn, because its home node may report something false. This is
     /// the shortest time between two of these attempts of one queue.
@@ -78,8 +78,8 @@ public:
     bool may_attempt(Clock::time_point now, Clock::time_point& due) noexcept {
         if (now < due) return false;
         auto& queue = at_->second;
-        const bool chosen = has_slot_ && now >= queue.quiet_until;
-        has_slot_ = !chosen;
+        const bool chosen = is_scheduled_ && now >= queue.quiet_until;
+        is_scheduled_ = !chosen;
         if (chosen) return true;
         due = std::max({now, queue.next_attempt, queue.quiet_until});
         queue.next_attempt = due + attempt_spacing;
@@ -158,7 +158,7 @@ private:
     Clock::time_point since_{};
     bool joined_ = false;
     bool has_turn_ = false;
-    bool has_slot_ = false;  // may_attempt() has chosen the instant
+    bool is_scheduled_ = false;  // may_attempt() has chosen the instant of an attempt
 };
 
 }  // namespace redlock::loop

@@ -14,8 +14,8 @@
 namespace redlock::loop {
 namespace {
 
-/// An operation of a loop. It has room for its frames, and the votes are on the heap while a round needs
-/// them.
+/// An operation of a loop. It has memory for its frames. The votes are on the heap while a round needs them,
+/// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
 /// Writes a release at the shutdown of the loop. Without memory, the keys expire.

@@ -60,7 +60,7 @@ public:
 
     std::optional<Clock::time_point> advance() override {
         auto& driver = round_.driver();
-        // The group must look at all descriptors before a wait that has lasted until its end is over.
+        // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
         if (until_ && group_.now() >= *until_) {
             group_.read_all();
             driver.take_ready({});
@@ -164,7 +164,7 @@ void LoopGroup::watch() {
 }
 
 /// Writes what the operations have left to write, and waits a millisecond for the sockets at most. From then
-/// on, connections do not collect commands.
+/// on, these connections do not collect commands.
 void LoopGroup::detach() noexcept {
     listeners_.drop_all();
     for (const auto& node : group_.nodes()) node->drop_listeners();

@@ -24,8 +24,9 @@ class LoopGroup;
 /// releases, which the destructor of the RedisNodes sends. All threads may share it.
 class FormerGroups {
 public:
-    /// Keeps the group until close(), but drops it when it is unused, and either has nothing left to send or
-    /// was detached more than a node_timeout ago. Does nothing after close().
+    /// Keeps the group until close(). A later call of this function or of unused() drops it once it is
+    /// unused, and either has nothing left to send or was detached more than a node_timeout ago. Does nothing
+    /// after close().
     void add(std::shared_ptr<LoopGroup> group);
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;

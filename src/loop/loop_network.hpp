@@ -21,7 +21,8 @@ public:
     Entropy& entropy() noexcept override { return system_->entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
-    /// Blocks if `until` is later than `now`. Only the destructor of a NodeGroup makes such a call.
+    /// Blocks if `until` is later than `now`. Such calls are made only at the shutdown of a loop, and when
+    /// nodes are closed.
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override {
         system_->wait(entries, now, until, stop);

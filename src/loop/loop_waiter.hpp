@@ -56,7 +56,7 @@ private:
     std::string ticket_{};                // there
     bool woken_ = false;                  // a message with the ticket has come
     std::optional<std::size_t> tried_{};  // listen_in_steps(): the node at which it tries to listen
-    bool joined_ = false;                 // listen_in_steps(): it has joined the listener of this node
+    bool joined_ = false;                 // listen_in_steps(): it has joined the listener of `tried_`
 };
 
 }  // namespace redlock::loop

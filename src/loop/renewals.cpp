@@ -19,7 +19,8 @@ void Renewals::add(detail::Acquisition acquisition) {
     wake();
 }
 
-/// The timer is set anew, because an execution context of Asio goes on running as long as a timer is set.
+/// Sets the timer anew, or cancels it. Otherwise an execution context of Asio would run until the old
+/// instant.
 void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
     queue_.remove(acquisition);
     if (!batch_) wake_at(queue_.next_turn());

@@ -36,7 +36,7 @@ public:
 
         RoundPlaces& places_;
         Task& task_;
-        std::list<Place*> link_;  // has the node of this object, unless it waits
+        std::list<Place*> link_;  // has the list element of this object, unless it waits
         const std::list<Place*>::iterator node_ = link_.begin();
         State state_ = State::none;
     };

@@ -22,8 +22,9 @@ public:
 
     /// Begins a round, or goes on with it, and returns true once it is over. Otherwise the task is woken when
     /// the function must be called again, with the same arguments. The round begins when there is a place for
-    /// it. It begins without a place if a stop was requested or the deadline has passed, because it then does
-    /// no I/O unless it is a release. May throw std::bad_alloc; then the round is over.
+    /// it. It begins without a place if a stop was requested or the deadline has passed, because it then
+    /// sends nothing. (A release has no deadline, so it waits for a place.) May throw std::bad_alloc; then
+    /// the round is over.
     bool advance(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
         try {
             if (!round_ && !may_begin(limits)) {

@@ -18,8 +18,8 @@ struct Turn;
 
 namespace redlock::loop {
 
-/// A round that is under way. If it is destroyed before its end, it ends there: the tallies say what is
-/// known, and bytes that are not sent yet are sent later.
+/// A round that is under way. If it is destroyed before its end, it ends there: the tallies have the votes
+/// that have come, and bytes that are not sent yet are sent later.
 class RoundInSteps {
 public:
     virtual ~RoundInSteps() = default;

@@ -68,8 +68,8 @@ public:
     Clock& clock() const noexcept { return clock_; }
 
     /// Calls the tasks that are woken or due, each once. A task that is woken meanwhile is called by the next
-    /// run(), so that the loop can do other work in between. If a task throws, the others are called by the
-    /// next run().
+    /// run() at the earliest, so that the loop can do other work in between. If a task throws, the others are
+    /// called by the next run().
     void run();
 
     /// Is called when the loop has called EventLoop::wake(), before run().
@@ -169,9 +169,9 @@ inline void Scheduler::call(Task& task) {
     task.proceed();
 }
 
-/// Has the loop call EventLoop::wake() when the next task is due. A wake-up that comes too early stays,
-/// unless there is nothing to do at all. Otherwise the timer would change with each round. The naps last a
-/// second at most, because the clock of the loop may stand still while the machine is suspended.
+/// Has the loop call EventLoop::wake() when the next task is due. An earlier wake-up is not moved, so that
+/// the timer need not be set in each round. It is cancelled if no task waits. The loop is woken after a
+/// second at the latest, because its clock may stand still while the machine is suspended.
 inline void Scheduler::set_wake_up() noexcept {
     using namespace std::chrono_literals;
     if (loop_ == nullptr || running_) return;

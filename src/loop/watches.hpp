@@ -16,9 +16,9 @@ public:
     Watches(const Watches&) = delete;
     Watches& operator=(const Watches&) = delete;
 
-    /// Has the task woken, and `entry.ready` set, when the descriptor of the entry is ready. Does nothing if
-    /// the task waits for the entry already. The entry must stay where it is until end(). May throw
-    /// std::bad_alloc.
+    /// Has the task woken once, and `entry.ready` set, when the descriptor of the entry is ready. After that
+    /// the task must call the function again. Does nothing if the task waits for the entry already. The entry
+    /// must stay where it is until end(). May throw std::bad_alloc.
     void begin(Task& task, PollEntry& entry);
 
     /// The task does not wait for this entry any more. Does nothing if it does not wait for it.
@@ -38,14 +38,14 @@ private:
         PollEntry* entry;
     };
 
-    /// What is known of one descriptor. The descriptor of a name that is being resolved can belong to several
+    /// The state of one descriptor. The descriptor of a name that is being resolved can belong to several
     /// waits, in several loops. A loop may refuse to watch one descriptor twice, so it watches a duplicate.
     struct Watch {
         std::vector<Waiting> waiting{};
         int duplicate = -1;    // what the loop watches in place of this descriptor
         int original = -1;     // the descriptor of which this one is the duplicate
-        bool reads = false;    // the loop watches it for this
-        bool writes = false;   // the same
+        bool reads = false;    // the loop watches it for reading
+        bool writes = false;   // the loop watches it for writing
         bool watched = false;  // it was passed to EventLoop::watch(), and not yet to forget()
     };
 

@@ -46,7 +46,8 @@ void Connection::advance() {
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
     if (std::exchange(just_connected_, false)) return;  // no reply can have arrived yet
-    if (tls_ && tls_->failed()) return fail(Errc::connection_failed, tls_->error());  // behind a reply
+    if (tls_ && tls_->failed())
+        return fail(Errc::connection_failed, tls_->error());  // its end came behind a reply
     flush();
     read(Socket::Wait::no);
     flush();  // sends what reading has produced, for example the handshake after TLS
@@ -131,7 +132,7 @@ void Connection::begin_handshake() {
     flush();
 }
 
-/// The first handshake does not fetch the run id, because few commands need it.
+/// Sends INFO. The first handshake does not, because few commands need the run id.
 void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
@@ -182,9 +183,9 @@ std::string Connection::quoted(std::string_view text) const {
 
 // ---- Commands
 
-/// A command by digest may need a second try. So a digest is sent only if the reply is awaited, and is read
-/// before the round ends. This is expected if no other reply is pending, or if the connection collects
-/// commands, because it is then read all the time.
+/// A command by digest may need a second try. So a digest is sent only if the reply is awaited, and will
+/// probably be read before the round ends. This is so if no other reply is pending, or if the connection
+/// collects commands, because it is then read all the time.
 ///
 /// Of several commands with one script, only the first brings the script whole. If that fails, the votes on
 /// the others are lost, and the next round sends the whole script.
@@ -200,7 +201,7 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
     flush();
 }
 
-/// Appends a release in its plain form, which cannot be refused.
+/// Appends a release in its plain form, which has no other form to fall back to.
 void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
@@ -218,7 +219,7 @@ void Connection::repeat(const detail::RepeatedReleases& releases) {
 
 void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
-    pending_.stop_awaiting(*this);  // an earlier answer need not have been taken
+    pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
     used_ = true;
     run_or_break([&] {
         pending_.sent_other(this);

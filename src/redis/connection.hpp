@@ -92,7 +92,7 @@ public:
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
-    // ---- In every state except broken.
+    // ---- These functions require that the connection is not broken.
 
     /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. With
     /// the run id, the caller recognises one server that answers for two nodes under two addresses. The state
@@ -114,7 +114,7 @@ public:
     /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
               detail::CommandForEachNode* for_each_node = nullptr);
-    /// Returns true if commands are queued, or the socket has not accepted all bytes that were passed to it.
+    /// Returns true if bytes of commands are queued, collected, or not accepted by the socket yet.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
@@ -131,6 +131,10 @@ public:
     /// Records that the requester does not await its replies any more. If the server refuses the form of its
     /// release, this connection sends the release again.
     void stop_awaiting(const detail::Requester& requester) noexcept { pending_.stop_awaiting(requester); }
+    /// Does the same for the commands of one call of send(). `first` is pending().next_number() before it.
+    void stop_awaiting(const detail::Requester& requester, std::int64_t first, std::size_t count) noexcept {
+        pending_.stop_awaiting(requester, first, count);
+    }
 
     /// Sends the releases of broken connections again. If the function throws, this connection is broken.
     void repeat(const detail::RepeatedReleases& releases);
@@ -146,7 +150,7 @@ public:
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
 
     /// If `collects` is true and the connection is ready, send() only appends commands to a buffer. They are
-    /// written by write_collected(), or when the buffer is full.
+    /// written by write_collected(), or when the buffer is full, or if the last write was incomplete.
     void set_collecting(bool collects) noexcept { collects_ = collects; }
     /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
@@ -156,7 +160,7 @@ public:
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }
-    /// Returns how many collected commands were written since the last call.
+    /// Returns how many commands were passed to a write since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
     /// Sends a command that consists of `words`, for AdminConnection. The caller waits for the answer()

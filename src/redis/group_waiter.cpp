@@ -23,8 +23,8 @@ bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     return listen_at_first(homes, false, limits) || listen_at_first(homes, true, limits);
 }
 
-/// Subscribes at the first node that accepts, or stays at the present home node. `may_probe` says whether
-/// nodes that have failed are tried, too.
+/// Tries the nodes in order up to the present home node, and stays there if none of them accepts. `may_probe`
+/// says whether nodes that have failed are tried, too.
 bool GroupWaiter::listen_at_first(NodeSet homes, bool may_probe, const RoundLimits& limits) {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (listener_ && node == home_) return true;

@@ -1,5 +1,5 @@
-// A client that waits at one node of a NodeGroup. It uses a connection on which it sends nothing but
-// SUBSCRIBE.
+// A client that waits at one node of a NodeGroup. It uses a connection on which it sends no command but
+// SUBSCRIBE after the handshake.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -49,7 +49,7 @@ private:
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
     std::string ticket_{};                  // the newest
-    Clock::time_point next_read_{};         // when it reads again after a message
+    Clock::time_point next_read_{};         // it does not read before this instant
     QueueRefusals refusals_;
 };
 

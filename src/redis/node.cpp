@@ -1,8 +1,8 @@
 // One node: its health, the beginning and the end of its connections, and its listeners. node_own.cpp and
 // node_shared.cpp have the functions that choose the connection of a command: one that a round has for
-// itself, or one that many rounds *share*. A reply is *late* if no round takes it any more. A connection of
-// the first kind is *draining* while late replies are pending. The caller of a function with the suffix
-// _locked has locked mutex_.
+// itself, or one that many rounds *share*. A reply is *late* if no round takes it any more. A connection that
+// a round has for itself is *draining* while late replies are pending. The caller of a function with the
+// suffix _locked has locked mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using detail::NodeFailure;
 
 /// The longest time for which a listener, the connection on which a waiter is woken, may be unused. Nothing
-/// is sent on it, so its end may not be noticed.
+/// is sent on it, so the client may not notice that the server has closed it.
 constexpr auto max_listener_idle = 10s;
 
 /// Returns the bytes of the first address, which identify the server.
@@ -134,9 +134,9 @@ void Node::leave_address_locked(const Connection& connection) noexcept {
 /// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
 /// `cause` and `why`, or the failure of a broken connection.
 ///
-/// This function also records that the node has failed, because there may be no round that reports it, if the
-/// connection broke before it was ready, or because the server executes nothing at present (BUSY or LOADING),
-/// and:
+/// This function also records that the node has failed, because there may be no round that reports it. It
+/// does so if the connection broke before it was ready, or because the server executes nothing at present
+/// (BUSY or LOADING), and in one of these cases:
 ///
 /// - if the node is trusted, and there are such releases, or
 /// - if a probe is under way.

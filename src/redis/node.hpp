@@ -1,9 +1,11 @@
 // The client's side of one node, which is one of the N Redis masters that vote: its health, and its
 // connections between the rounds. A round sends a command to the nodes and counts their votes. It *checks
-// out* a connection from each node, and *checks it in* at its end. All threads share the object.
+// out* a connection from each node, and *checks it in* at its end. A RedisNodes has one Node for the rounds
+// with connections of their own, one for the threads that share connections, and one for each event loop.
 //
 // A reply is *pending* from the sending of its command until it is received. It is *late* if its round has
-// ended meanwhile. The node keeps these connections:
+// ended meanwhile. The connections that a round has for itself are here between the rounds (the struct Shared
+// is about the others):
 //
 //     connection | meaning                                              | until
 //     -----------+------------------------------------------------------+-----------------------------------
@@ -66,15 +68,16 @@ struct NodeEvent {
 inline constexpr std::size_t max_draining = 64;
 
 /// How long a waiter does not use a node that has refused to keep a queue.
-inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
+inline constexpr Clock::duration queue_refusal_duration = std::chrono::minutes{1};
 /// The same for a node that has too many clients to accept the connection of the waiter.
-inline constexpr Clock::duration full_server_lasts = std::chrono::seconds{1};
+inline constexpr Clock::duration full_server_pause = std::chrono::seconds{1};
 
 /// A round that uses connections which it shares with other rounds.
 class ConnectionUser : public detail::Requester {
 public:
-    /// Is called when the answer of the node has come, the command may be written, or the connection is
-    /// broken. A broken connection must be left. Returns true if the round still waits until it may write.
+    /// Continues the round at this node, because an answer has come, or because the command may be written,
+    /// or because the connection is broken or takes no more commands. It may be called although nothing has
+    /// changed. A broken connection must be left. Returns true if the round still waits until it may write.
     virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
 
 protected:
@@ -99,7 +102,7 @@ struct CheckOut {
     CheckedOut connection{};
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
-    /// A text for the report if the command must be sent on a connection on which it cannot be sent.
+    /// A text for the report if the command must follow another one, and cannot be sent on its connection.
     const char* obstacle = nullptr;
 };
 
@@ -109,7 +112,7 @@ public:
         std::size_t max_idle = 64;
         bool observed = false;  ///< true if somebody calls take_events()
         bool shared = false;    ///< true if rounds share connections; see the functions below join()
-        std::size_t index = 0;  ///< of the node, for ConnectionUser
+        std::size_t index = 0;  ///< the index of this node, which ConnectionUser::on_progress() gets
     };
 
     /// Does no I/O. `network` must outlive the node.
@@ -127,8 +130,8 @@ public:
     /// all is sent.
     bool refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
-    /// Returns the indices of the requests whose owner has a SET pending on a connection of this node. On
-    /// another connection they could overtake the SET.
+    /// Returns the indices of the requests whose owner has a SET pending on a draining connection of this
+    /// node. On another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
     /// Checks out the connection over which one command must be sent; own_connection_choice.hpp has the table
@@ -160,11 +163,12 @@ public:
     /// must leave() it and join() another.
     bool drains(const Connection& connection) const { return shared_of(connection).drains; }
     /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
-    /// further command is written on the connection, except for releases that must follow a pending SET.
+    /// further command is written on the connection, except for releases that must follow a pending SET. A
+    /// connection that was never ready goes on.
     void leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
                Clock::time_point now) noexcept;
 
-    /// Appends an entry for each shared connection.
+    /// Appends an entry for each shared connection that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connection of this entry, and lets its users continue.
     void take_ready(const PollEntry& entry, Clock::time_point now);
@@ -185,7 +189,7 @@ public:
     /// Records that the server keeps no queue for this client, for example because the Redis user may not use
     /// its key. This is assumed for the time `lasts`, in which check_out_listener() returns null.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now,
-                          Clock::duration lasts = queue_refusal_lasts);
+                          Clock::duration lasts = queue_refusal_duration);
     /// Returns the reason that the last call of refused_to_queue() got, or nothing if its time is over.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
@@ -244,7 +248,7 @@ private:
         std::unique_ptr<Connection> connection;
         std::size_t users = 0;
         std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
-        bool in_turn = false;                    // the users in `waiting` continue now
+        bool is_continuing = false;              // let_write() is continuing the users in `waiting`
         bool has_replied = false;                // since the last write
         bool has_unwritten_leases = false;       // other commands than releases are still to be written
         Clock::time_point collected_since = Clock::never();
@@ -284,6 +288,7 @@ private:
                                   const char* why = "") noexcept;
     void add_write(Connection& connection, Clock::duration waited) noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
+    /// Records that the server answers. It should then answer the kept releases, too.
     void answered_locked() noexcept { answered_ = config_.kept_releases->changes(); }
     /// Returns true if the node is trusted, and has answered since the last release was kept.
     bool answers_locked() const noexcept {

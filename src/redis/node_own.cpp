@@ -1,6 +1,7 @@
-// The connections that one round has for itself, between the rounds; node.hpp has the table of connections. A
-// connection is *draining* while replies are pending on it that no round takes any more. It is *probing* if
-// it is being made without a command. The caller of a function with the suffix _locked has locked mutex_.
+// The connections that are not shared: their choice for a round, and what happens to them afterwards. The
+// table is in node.hpp. A connection is *draining* while replies are pending on it that no round takes any
+// more. It is *probing* if it is being made without a command. The caller of a function with the suffix
+// _locked has locked mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -73,7 +74,7 @@ OwnSituation Node::situation_locked(KeyEffect effect, Clock::time_point now, boo
     return in;
 }
 
-/// Adds the draining connections to the situation, and returns those that may be chosen.
+/// Adds the draining connections to the situation, and returns the draining ones that may be chosen.
 auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock::time_point now)
     -> FoundDraining {
     if (draining_.empty()) return {};
@@ -96,7 +97,7 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
     return found;
 }
 
-/// Carries out the choice.
+/// Chooses a connection, and takes it or begins it.
 CheckOut Node::check_out_locked(OwnSituation& in, const FoundDraining& found, Clock::time_point now) {
     using enum detail::OwnChoice::Connection;
     auto choice = detail::choose_own_connection(in);
@@ -155,7 +156,7 @@ auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     });
 }
 
-/// A draining connection to which TCP and TLS are not established yet has releases queued. Without a command,
+/// Returns a draining connection on which TCP or TLS is not connected yet. It has queued releases. Otherwise
 /// it would be the probing connection.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
@@ -245,8 +246,8 @@ void Node::drain_locked(Clock::time_point now) {
         try {
             connection.advance();
         } catch (const std::bad_alloc&) {
-            // The connection is broken, but the node has not failed, so that its releases may be sent at
-            // once.
+            // If the connection is broken, only memory was missing. The node has not failed, so the releases
+            // may be sent at once.
             if (connection.broken()) config_.kept_releases->keep(connection.take_pending(), true);
             throw;
         }

@@ -1,9 +1,9 @@
 // The connections of one node that rounds share: the rounds of an event loop, or those of many threads. The
 // *users* of a connection are the rounds that have a command pending on it, or wait until they may write
-// their command. Only one thread at a time calls the functions: the one that runs the loop, or the leading
-// thread of SharedRounds. The mutex of Node is there for rounds with connections of their own, which several
-// threads make at once, and the functions that both kinds of rounds use expect it. It is not held while a
-// user continues, because the user may join and leave connections then.
+// their command. Only one thread at a time calls these functions: the thread of the loop, the leading thread
+// or the background task of SharedRounds, or the thread that closes the nodes. They lock the mutex of Node
+// nevertheless, because they call functions that own connections use as well. It is not held while a user
+// continues, because the user may join and leave connections then.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -28,16 +28,15 @@ Node::Shared& Node::shared_of(const Connection& connection) const {
                                   [&](const auto& it) { return it->connection.get() == &connection; });
 }
 
-/// Returns the current connection, or null.
+/// Returns the current connection, which neither drains nor is broken, or null.
 auto Node::current_shared() const noexcept -> Shared* {
     const auto it = std::ranges::find_if(
         shared_, [](const auto& shared) { return !shared->drains && !shared->connection->broken(); });
     return it == shared_.end() ? nullptr : it->get();
 }
 
-/// Returns the draining connection that has a pending command which this command must follow, or null. A
-/// release does not bind the next SET: if this SET overtakes the release on another connection, a node can
-/// only refuse it, because the release deletes no key but that of its own owner.
+/// Returns the draining connection that has a pending command which this command must follow, or null. A SET
+/// need not follow an earlier release. If it overtakes the release, the node only refuses it.
 auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
     const bool leaves_queue = command.queue && acquires(command.verb);
     const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
@@ -118,7 +117,7 @@ bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const
                               .established = connection.established(),
                               .ready = connection.ready(),
                               .drains = it.drains,
-                              .others_wait = !it.waiting.empty() && !it.in_turn,
+                              .others_wait = !it.waiting.empty() && !it.is_continuing,
                               .pending = connection.pending().count(),
                               .outstanding = connection.outstanding(),
                               .has_sentinels = config_.has_sentinels(),
@@ -142,7 +141,7 @@ void Node::leave(const Connection& connection, const ConnectionUser& user, bool 
     auto& it = shared_of(connection);
     --it.users;
     const auto waits = std::ranges::find(it.waiting, &user);
-    if (waits != it.waiting.end() && it.in_turn)
+    if (waits != it.waiting.end() && it.is_continuing)
         *waits = nullptr;
     else if (waits != it.waiting.end())
         it.waiting.erase(waits);
@@ -156,7 +155,7 @@ void Node::start_draining(Shared& it, Clock::time_point now) noexcept {
 }
 
 /// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it. Its releases
-/// are not sent again, because the node is silent, and they would become more and more.
+/// are not sent again. Otherwise their number would grow while the node is silent.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
     if (std::ranges::count_if(shared_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
@@ -192,12 +191,13 @@ void Node::progress(Shared& it, Clock::time_point now) {
     const auto answered = connection.pending().answered();
     try {
         if (!fail_if_outdated(it, now)) connection.advance();
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the connection is broken now
+    } catch (
+        const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
     }
     if (!was_ready && connection.was_ready()) connected();
     if (connection.pending().count() < pending) {
         it.has_replied = true;
-        // The other replies have become answers, which tell their rounds that the node is alive.
+        // Replies that a round awaits are answers. Their rounds record that the node is alive.
         const bool late = pending - connection.pending().count() > connection.pending().answered() - answered;
         if (late && was_ready) {
             const std::lock_guard guard{mutex_};
@@ -244,8 +244,8 @@ void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
 /// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
 /// drains, they move to another one. If it is not ready, a user may have a release on it that can be sent.
 void Node::let_write(Shared& it, Clock::time_point now) {
-    if (it.waiting.empty() || it.in_turn) return;
-    it.in_turn = true;
+    if (it.waiting.empty() || it.is_continuing) return;
+    it.is_continuing = true;
     std::size_t still_waiting = 0;
     for (std::size_t i = 0; i < it.waiting.size(); ++i) {
         auto* const user = it.waiting[i];
@@ -256,7 +256,7 @@ void Node::let_write(Shared& it, Clock::time_point now) {
         if (it.waiting[i]) it.waiting[still_waiting++] = user;
     }
     it.waiting.resize(still_waiting);
-    it.in_turn = false;
+    it.is_continuing = false;
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
@@ -276,7 +276,7 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
         it->has_replied = false;
         it->collected_since = Clock::never();
     }
-    sweep(now);  // may let releases be repeated on another connection
+    sweep(now);  // may send releases again on another connection
     auto next = Clock::never();
     for (const auto& it : shared_)
         if (it->connection->collected() > 0)
@@ -345,9 +345,9 @@ void Node::drop_unused_locked(Clock::time_point now) {
     }
 }
 
-/// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
-/// release follows its SET on the same connection, so the next SET of its resource comes behind it. Returns
-/// true if the connection has broken now.
+/// Sends the releases of the broken connections again on the current one. If there is none, begins one. Later
+/// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
+/// connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
     if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked());
     if (releases_.none()) return false;

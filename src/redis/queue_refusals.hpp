@@ -30,7 +30,7 @@ public:
     /// otherwise for this client.
     void add(std::size_t node, detail::NodeFailure why, Clock::time_point now) {
         if (why.cause == Errc::wrong_type)
-            refused_[node] = {std::move(why), now + queue_refusal_lasts};
+            refused_[node] = {std::move(why), now + queue_refusal_duration};
         else
             nodes_[node]->refused_to_queue(std::move(why), now);
     }
@@ -41,7 +41,7 @@ public:
     void could_not_listen(std::size_t node, const Connection& connection, Clock::time_point now) {
         detail::NodeFailure why{connection.cause(), connection.detail()};
         if (connection.was_turned_away())
-            nodes_[node]->refused_to_queue(std::move(why), now, full_server_lasts);
+            nodes_[node]->refused_to_queue(std::move(why), now, full_server_pause);
         else if (is_transient(why.cause))
             nodes_[node]->failed(std::move(why), now);
         else

@@ -252,6 +252,7 @@ void RoundDriver::send(std::size_t node) {
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     awaits_reply_.set(node);
+    first_number_[node] = connections_[node]->pending().next_number();
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
         return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_);
@@ -354,12 +355,18 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
+/// Makes replies that have not arrived late.
+void RoundDriver::stop_awaiting(std::size_t node) noexcept {
+    if (awaits_reply_[node])
+        connections_[node]->stop_awaiting(*this, first_number_[node], round_.requests().size());
+    awaits_reply_.reset(node);
+}
+
 /// Gives the connection back. Replies that have not arrived are late from now on.
 void RoundDriver::check_in(std::size_t node, bool timed_out) {
     auto& connection = *connections_[node];
     if (woken_) return leave_shared(node, timed_out);
-    if (awaits_reply_[node]) connection.stop_awaiting(*this);
-    awaits_reply_.reset(node);
+    stop_awaiting(node);
     // If a release is unsent, NodeGroup lets a background task send it.
     has_unsent_release_ = has_unsent_release_ || (round_.is_release() && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
@@ -368,8 +375,7 @@ void RoundDriver::check_in(std::size_t node, bool timed_out) {
 /// Leaves a shared connection. If the node has timed out, later rounds use another connection.
 void RoundDriver::leave_shared(std::size_t node, bool timed_out) noexcept {
     if (!connections_[node]) return;
-    if (awaits_reply_[node]) connections_[node]->stop_awaiting(*this);
-    awaits_reply_.reset(node);
+    stop_awaiting(node);
     nodes_[node]->leave(*connections_[node], *this, timed_out, now_);
     connections_[node].reset();
 }

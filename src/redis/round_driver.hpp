@@ -30,6 +30,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,6 +95,7 @@ private:
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
+    void stop_awaiting(std::size_t node) noexcept;
     void check_in(std::size_t node, bool timed_out = false);
     void leave_shared(std::size_t node, bool timed_out) noexcept;
 
@@ -107,6 +109,7 @@ private:
     Clock::time_point now_;                 // updated after each step that takes time
     detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
     std::array<CheckedOut, max_nodes> connections_{};
+    std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
     NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made

@@ -52,7 +52,7 @@ public:
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
     /// The time of a node was over when this wait began. The next advance() gives the node up, so the leader
     /// must read what has arrived before (QuorumRound::find_overdue()).
-    bool must_look = false;
+    bool reads_first = false;
 
     // The list that it is in.
     Asker* previous = nullptr;
@@ -193,27 +193,27 @@ void SharedRounds::advance(Asker& asker) noexcept {
         const auto until = driver.advance();
         if (!until) return end(asker, nullptr);
         asker.until = *until;
-        asker.must_look = *until <= driver.now();
+        asker.reads_first = *until <= driver.now();
     } catch (...) {
         end(asker, std::current_exception());
     }
 }
 
-/// Continues with the rounds that something has happened to, except for those that must look at the sockets
-/// first. Returns true if there were any.
+/// Continues with the woken rounds, except for those before whose next step the sockets must be read. Returns
+/// true if there were any.
 bool SharedRounds::advance_woken() noexcept {
     bool any = false;
     while (const auto* const round = group_.take_woken()) {
         auto& asker = *static_cast<Asker*>(round->owner);
-        if (asker.must_look) continue;
+        if (asker.reads_first) continue;
         advance(asker);
         any = true;
     }
     return any;
 }
 
-/// Continues with the rounds whose wait is over. Must be called directly after poll(), because a round gives
-/// a node up if the wait began after the time of the node was over.
+/// Continues with the rounds whose wait is over. Must be called directly after the sockets were read.
+/// Otherwise a round could give a node up although its reply has come.
 void SharedRounds::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, it->next);
@@ -319,7 +319,7 @@ void SharedRounds::hand_over() noexcept {
     successor.wake();
 }
 
-/// Leaves the connections without a leader if nobody waits.
+/// Writes everything. Then names a waiting thread as the leader, or leaves without one.
 void SharedRounds::leave() noexcept {
     bool unsent = true;
     try {

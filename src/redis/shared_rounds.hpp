@@ -7,9 +7,10 @@
 //
 //     state   | meaning                                  | transitions
 //     --------+------------------------------------------+-------------------------------------------------
-//     new     | in the inbox; the leader has not seen it | the leader begins it → active, or over if
+//     new     | in the inbox; the leader has not seen it | the leader begins it → active, or ended if
 //             |                                          | it could not begin
-//     active  | the leader makes it                      | its last step, or an exception → over
+//     active  | the leader makes it                      | its last step, or an exception → ended
+//     ended   | the leader has no step left to make      | the leader wakes its thread → over
 //     over    | the leader has woken its thread, which   |
 //             | returns                                  |
 //
@@ -21,12 +22,13 @@
 //    The thread whose round is the first in the inbox wakes the leader if this takes longer than
 //    max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
-//    over. It knows the deadline of each round, because it begins all rounds.
+//    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread whose round is new or active as its
-//    successor, and wakes it. It does so in one section under the mutex. So there is never a sleeping thread
-//    without a leader.
+//    successor, and wakes it. If the round of the successor is new, the leader has read the inbox in the same
+//    section under the mutex. So there is never a sleeping thread without a leader.
 // 5. If there is no such thread, the leader writes all collected commands, even behind pending replies,
-//    before it leaves. A background task sends what the sockets do not accept.
+//    before it leaves. A background task, which leads for a moment if nobody does, sends what the sockets do
+//    not accept.
 //
 // A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody. A
 // sleeping thread allocates no memory. An exception from the round of a thread is thrown in this thread.

@@ -59,8 +59,8 @@ void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limi
         own_.ask(requests, limits, tallies);
 }
 
-/// If several extensions share a round, the first one stands for all of them. If another one overtook its
-/// SET, the node would only refuse it.
+/// If several extensions share a round, the first one decides. If another one overtook its SET, the node
+/// would only refuse it.
 bool ThreadGroup::shares(const Command& command, std::size_t rounds) {
     const auto calm = calm_.load(std::memory_order_relaxed);
     const auto next = detail::next_calm(calm, rounds, processors_);

@@ -1,5 +1,5 @@
 // The nodes of a RedisNodes as the threads of a program use them: rounds with connections of their own, and
-// rounds that share connections. sharing_choice.hpp says which of them a round is.
+// rounds that share connections. sharing_choice.hpp decides which kind of connections a round uses.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -19,8 +19,8 @@ namespace redlock {
 
 class ThreadGroup {
 public:
-    /// Does no I/O. `network` must outlive the group. If more rounds than `processors` are under way, they
-    /// share connections.
+    /// Does no I/O. `network` must outlive the group. If more rounds than `processors` are under way, rounds
+    /// that begin then share connections.
     ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
                 std::size_t processors);
     ~ThreadGroup() { close({}); }
@@ -28,7 +28,7 @@ public:
     ThreadGroup& operator=(const ThreadGroup&) = delete;
 
     /// Sends the unsent releases of this object and of `others`, as NodeGroup::close() does. Blocks for one
-    /// node_timeout at most. A second call, or the destructor, does nothing.
+    /// node_timeout at most. After the first call, further calls and the destructor do nothing.
     void close(std::span<NodeGroup* const> others) noexcept;
 
     /// See Nodes::ask().

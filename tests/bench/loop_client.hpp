@@ -21,12 +21,12 @@ namespace redlock::bench {
 class LoopClient final : public Client {
 public:
     LoopClient(std::string name, const std::vector<std::string>& uris, std::size_t operations)
-        : Client(std::move(name)), nodes_(uris), of_loop_(nodes_, loop_) {
+        : Client(std::move(name)), nodes_(uris, {.round = Round::all_at_once}), loop_nodes_(nodes_, loop_) {
         for (std::size_t i = 0; i < operations; ++i)
             flows_.push_back(std::make_unique<Flow>(*this, "bench:loop-" + std::to_string(i)));
     }
 
-    /// Ends when all operations have ended that began within the time. The thread may be another one in each
+    /// Ends when all operations that began within the span have ended. The thread may be another one in each
     /// batch, because the loop does nothing between two batches.
     Batch run(const Work& work) override {
         batch_ = {};
@@ -52,7 +52,7 @@ private:
     class Flow {
     public:
         Flow(LoopClient& client, std::string resource)
-            : client_(client), lock_(client.of_loop_, std::move(resource)) {}
+            : client_(client), lock_(client.loop_nodes_, std::move(resource)) {}
 
         void begin(Clock::time_point start) {
             start_ = start;
@@ -98,7 +98,7 @@ private:
 
     RedisNodes nodes_;
     PollLoop loop_{};
-    AsyncNodes of_loop_;
+    AsyncNodes loop_nodes_;
     Batch batch_{};
     std::size_t left_ = 0;
     std::size_t under_way_ = 0;

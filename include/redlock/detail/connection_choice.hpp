@@ -20,14 +20,13 @@
 
 namespace redlock::detail {
 
-/// The largest number of pending commands on a shared connection, apart from releases. Beyond it, a round
-/// waits within its own deadline.
+/// The largest number of pending commands on a shared connection. Beyond it, a round waits within its own
+/// deadline. Releases count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
 inline constexpr std::size_t max_collected_commands = 256;
 inline constexpr std::size_t max_collected_bytes = 65'536;
-/// The longest time for which a command is collected. A server that sends no replies delays nobody for
-/// longer.
+/// The longest time for which a command is collected, even if the server sends no replies.
 inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the longest time for which a connection without news is trusted to lead to
 /// the master. After that, the Sentinels may have named another server.
@@ -101,7 +100,7 @@ struct WriteSituation {
     std::size_t pending = 0;      ///< commands without a reply
     std::size_t outstanding = 0;  ///< those of them that have been written
     bool has_sentinels = false;
-    std::chrono::nanoseconds silence{};  ///< the time since the last sign of life
+    std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
 };
 
 /// Returns true if the command may be passed to the connection. A release only needs an established

@@ -52,7 +52,8 @@ struct OwnSituation {
     bool replied_late = false;  ///< It has sent a late reply since it has failed.
     bool due = false;           ///< Its probe is due, or the outcome of the round depends on the node.
 
-    // ---- The draining connections. Those with max_own_pending replies are counted only as one to follow.
+    // ---- The draining connections. One with max_own_pending replies counts only if the command must follow
+    // on it.
 
     enum class Follow : std::uint8_t { none, with_room, full } follow{};
     bool behind_release = false;  ///< One is not bound, and has a pending release of the same resource.

@@ -76,8 +76,8 @@ struct PendingReply {
     bool binds = false;                    ///< the connection is bound to `owner`
     bool releases = false;
     bool shared = false;  ///< the owner is a reader
-    std::uint64_t released =
-        0;  ///< a bit for each resource that it releases, or whose description it deletes
+    /// A bit for each resource that it releases, or whose description it deletes.
+    std::uint64_t released = 0;
     std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
     std::string owner{};                            ///< if it binds or releases
     std::vector<std::string> resources{};           ///< if it releases
@@ -92,11 +92,11 @@ struct PendingReply {
     /// Returns the release in its plain form: it cannot wake a second waiter, because it uses no queue.
     Command repetition(Clock::time_point now) const noexcept {
         using std::chrono::milliseconds;
-        const auto rest = std::max(hold_until.value_or(now) - now, Clock::duration::zero());
+        const auto hold_left = std::max(hold_until.value_or(now) - now, Clock::duration::zero());
         return {.verb = Verb::compare_and_delete,
                 .resources = resources,
                 .owner = owner,
-                .hold_remaining = std::chrono::ceil<milliseconds>(rest),
+                .hold_remaining = std::chrono::ceil<milliseconds>(hold_left),
                 .shared = shared};
     }
 
@@ -145,7 +145,7 @@ public:
     /// Adds the entry of a release without a requester that is sent again. `release` must not be an entry of
     /// this object.
     PendingReply& sent_again(const PendingReply& release) {
-        auto& it = sent(release.repetition({}), nullptr);
+        auto& it = sent(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
         it.hold_until = release.hold_until;
         it.ttl = release.ttl;
         it.repeats = static_cast<std::uint8_t>(release.repeats + 1);
@@ -163,6 +163,7 @@ public:
     void sent_first() {
         if (size_ == slots_.size()) grow();
         first_ = (first_ + slots_.size() - 1) % slots_.size();
+        --first_number_;
         ++size_;
         clear(at(0), nullptr).handshake = true;
     }
@@ -202,8 +203,19 @@ public:
 
     /// Records that the requester does not await its replies any more.
     void stop_awaiting(const Requester& requester) noexcept {
-        for (std::size_t i = 0; i < size_; ++i)
-            if (at(i).requester == &requester) at(i).requester = nullptr;
+        stop_awaiting(requester, first_number_, size_);
+    }
+
+    /// Returns the number of the next entry. The entries have consecutive numbers.
+    std::int64_t next_number() const noexcept { return first_number_ + static_cast<std::int64_t>(size_); }
+    /// Does the same as stop_awaiting(requester), but considers only `count` entries, from the one with the
+    /// number `first` on. Thus it takes the same time however many replies are pending.
+    void stop_awaiting(const Requester& requester, std::int64_t first, std::size_t count) noexcept {
+        const auto end = std::min(first + static_cast<std::int64_t>(count), next_number());
+        for (auto number = std::max(first, first_number_); number < end; ++number) {
+            auto& it = at(static_cast<std::size_t>(number - first_number_));
+            if (it.requester == &requester) it.requester = nullptr;
+        }
         remove_late();
     }
 
@@ -319,6 +331,7 @@ private:
     void remove_first() noexcept {
         --size_;
         --answered_;
+        ++first_number_;
         // An empty queue begins again at the first slot, so that few slots need memory for texts.
         first_ = size_ == 0 ? 0 : slot_of(1);
     }
@@ -331,6 +344,7 @@ private:
     std::size_t first_ = 0;
     std::size_t size_ = 0;
     std::size_t answered_ = 0;
+    std::int64_t first_number_ = 0;  // the number of the oldest entry; the handshake can make it negative
 };
 
 }  // namespace redlock::detail

@@ -5,7 +5,7 @@
 //     set    | a round uses
 //     -------+--------------------------------------------------------------------------------------------
 //     own    | a connection to each node that no other round uses at the same time (node.hpp)
-//     shared | one connection to each node for all rounds; one of the threads makes them (shared_rounds.hpp)
+//     shared | one connection to each node for all rounds; one thread makes all (shared_rounds.hpp)
 //
 // Own connections are faster if few threads ask at the same time, because the threads work in parallel. If
 // many ask, sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
@@ -16,7 +16,8 @@
 
 namespace redlock::detail {
 
-/// Sharing ends after this number of rounds that began while no more rounds than processors were under way.
+/// Sharing ends after this number of rounds in a row that began while no more rounds than processors were
+/// under way.
 inline constexpr unsigned rounds_until_own = 64;
 
 /// What is known when a round begins.

@@ -1,7 +1,8 @@
-// (h): many ops at the same time, each on its own resource. It compares threads that use one RedisNodes, with
-// and without shared connections, an event loop, raw clients in threads, raw clients that pipeline many ops
-// in one thread, raw clients whose threads share rounds, and other libraries. It measures them a second time
-// while ops arrive at a fixed rate. Then it freezes one node, and measures the libraries again.
+// The scenario `many`: many ops at the same time, each on its own resource. It compares threads that use one
+// RedisNodes, with and without shared connections, an event loop, raw clients in threads, raw clients that
+// pipeline many ops in one thread, raw clients whose threads share rounds, and other libraries. It measures
+// them a second time while ops arrive at a fixed rate. Then it freezes one node, and measures the libraries
+// again.
 #include "scenarios.hpp"
 
 #include "field.hpp"
@@ -91,7 +92,7 @@ double cpu_time(support::Cluster& servers) {
 /// A team, and its measurements in each alternation.
 struct Contestant {
     Team team;
-    std::size_t threads = 0;  ///< if it is compared with the raw client with as many threads
+    std::size_t threads = 0;  ///< how many it has; 0 if it is compared with no raw client
     std::vector<double> throughput{};
     std::vector<double> server_cpu{};  ///< of one server for an op, in microseconds
 
@@ -121,18 +122,19 @@ Row row_of(const Contestant& contestant, const Contestant* raw, const Contestant
              to_raw.least, to_raw.most, ratio(contestant, pipelined).middle}};
 }
 
-/// Returns the row of one contestant with a frozen node. `sound` is its throughput without the fault.
-Row frozen_row_of(const Contestant& contestant, double sound) {
+/// Returns the row of one contestant with a frozen node.
+Row frozen_row_of(const Contestant& contestant, double rate_without_fault) {
     const auto rate = median(contestant.throughput);
     return {contestant.team.name(),
             {rate, percentile(contestant.team.microseconds(), 0.5),
-             percentile(contestant.team.microseconds(), 0.99), rate / sound}};
+             percentile(contestant.team.microseconds(), 0.99), rate / rate_without_fault}};
 }
 
-/// Returns how long a contestant runs in one alternation, in the table of throughputs and in the others.
+/// Returns how long a contestant runs in one alternation, in the table of throughputs.
 std::chrono::milliseconds long_span(const Effort& effort) {
     return effort.repetitions > 1 ? 5s : 300ms;
 }
+/// The same for the other tables.
 std::chrono::milliseconds short_span(const Effort& effort) {
     return effort.repetitions > 1 ? 1s : 300ms;
 }
@@ -216,7 +218,7 @@ void many(const Effort& effort, Report& report) {
         table.rows.push_back(row_of(contestant, baseline, contestants.back()));
     }
     report.add(std::move(table));
-    // The ops of threads that share connections arrive as often as those of as many threads that do not.
+    // Ops on shared connections arrive as often as those of the same number of threads with own connections.
     std::vector<std::size_t> paces(contestants.size());
     for (std::size_t i = 0; i < paces.size(); ++i)
         paces[i] = i < thread_counts.size() ? libraries_only + i : i;

@@ -1,4 +1,4 @@
-// (g): the cost of holding many locks, and how late a loss is reported.
+// The cost of holding many locks, and how late a loss is reported.
 #include "report.hpp"
 #include "scenarios.hpp"
 #include "statistics.hpp"
