@@ -108,7 +108,8 @@ void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& lim
         leads = !std::exchange(is_led_, true);
     }
     if (!leads) {
-        if (is_first && !own.sleep_for(detail::max_collecting)) wake_leader(own);
+        const auto after = detail::wakes_leader_after(is_first, limits.deadline - network_.clock().now());
+        if (after && !own.sleep_for(*after)) wake_leader(own);
         own.sleep();
     }
     if (leads || own.leads) lead(own);

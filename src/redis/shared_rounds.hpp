@@ -20,7 +20,7 @@
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. While it waits for replies, new rounds are collected.
 //    The thread whose round is the first in the inbox wakes the leader if this takes longer than
-//    max_collecting.
+//    max_collecting. A thread whose deadline is closer than that wakes the leader at once.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread whose round is new or active as its

@@ -2,6 +2,7 @@
 
 #include <redlock/detail/sharing_choice.hpp>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <utility>
@@ -53,22 +54,25 @@ void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limi
         return;
     }
     const UnderWay round{rounds_};
-    if (may_share_ && shares(requests.front().command, round.count()))
+    if (may_share_ && shares(requests, round.count()))
         shared_.ask(requests, limits, tallies);
     else
         own_.ask(requests, limits, tallies);
 }
 
-/// If several extensions share a round, the first one decides. If another one overtook its SET, the node
-/// would only refuse it.
-bool ThreadGroup::shares(const Command& command, std::size_t rounds) {
+/// If a round of several extensions follows commands of both sets, it uses the own set. The node then refuses
+/// an extension that overtakes its SET in the shared set.
+bool ThreadGroup::shares(std::span<const Request> requests, std::size_t rounds) {
     const auto calm = calm_.load(std::memory_order_relaxed);
     const auto next = detail::next_calm(calm, rounds, processors_);
     if (next != calm) calm_.store(next, std::memory_order_relaxed);
-    const bool follows_shared = shared_.may_precede(command);
+    const bool follows_shared =
+        std::ranges::any_of(requests, [this](const Request& it) { return shared_.may_precede(it.command); });
     if (next == 0 && !follows_shared) return false;
+    const bool follows_own =
+        std::ranges::any_of(requests, [this](const Request& it) { return own_.must_follow(it.command); });
     return detail::uses_shared_set(
-        {.follows_own = own_.must_follow(command), .follows_shared = follows_shared, .calm = next});
+        {.follows_own = follows_own, .follows_shared = follows_shared, .calm = next});
 }
 
 }  // namespace redlock

@@ -39,7 +39,7 @@ public:
 private:
     class UnderWay;
 
-    bool shares(const Command& command, std::size_t rounds);
+    bool shares(std::span<const Request> requests, std::size_t rounds);
 
     bool closed_ = false;
     const bool may_share_;

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -435,6 +436,20 @@ TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
     memory.resume(2);
     EXPECT_THAT(log(2), Contains("1 EVAL"));
     EXPECT_EQ(value(2, "mine"), "");
+}
+
+// The watchdog extends several locks in one round, and the SET of the second is pending in the own set.
+TEST_F(ThreadGroupOfOneProcessor, SendsNoExtensionAheadOfItsSetInTheOwnSet) {
+    memory.server(2).paused = true;
+    set("mine");
+    share([this] { set("theirs"); });
+    const Asked first{Verb::compare_and_expire, "theirs", "owner of theirs"};
+    const Asked second{Verb::compare_and_expire, "mine", "owner of mine"};
+    const std::array requests{first.request, second.request};
+    std::array tallies{first.tally, second.tally};
+    group->ask(requests, {}, tallies);
+    EXPECT_GE(tallies[1].granted(), 2U);
+    EXPECT_FALSE(tallies[1][2].sent);
 }
 
 // B5. The SET is pending in the shared set, and rounds have connections of their own again.

@@ -35,8 +35,10 @@ Result CheckedLock::try_acquire() {
 }
 
 Result CheckedLock::acquire_for(nanoseconds span) {
-    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.network().longest_round(),
-                      queues(2));
+    // The last attempt and its release may each have to wait for the leading thread.
+    const auto& nodes = client_.network();
+    return acquire_by([&] { return lock_.acquire_for(span); },
+                      span + nodes.to_be_collected() + nodes.longest_round(), queues(2));
 }
 
 bool CheckedLock::queues(int attempts) const noexcept {

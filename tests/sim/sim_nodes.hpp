@@ -41,6 +41,7 @@ public:
     /// Returns how long a round to all nodes may take. If threads share connections, a round may wait for the
     /// leading thread first.
     nanoseconds longest_round() const noexcept { return node_timeout() + to_be_collected_; }
+    nanoseconds to_be_collected() const noexcept { return to_be_collected_; }
 
     Link& link(std::size_t node) { return network_.link(node); }
     ProcessNetwork& network() noexcept { return network_; }

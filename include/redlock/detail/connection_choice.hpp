@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace redlock::detail {
 
@@ -122,6 +123,22 @@ constexpr bool may_write(const WriteSituation& in) noexcept {
 constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
                           bool drains) noexcept {
     return outstanding == 0 || has_replied || waited >= max_collecting || drains;
+}
+
+/// Returns how long a thread whose round is in the inbox of another thread waits before it wakes that thread,
+/// which leads (shared_rounds.hpp). Returns nothing if it does not wake it. `time_left` is the time until the
+/// deadline of the round. The first row that applies decides:
+///
+///     situation                            | wakes the leader
+///     -------------------------------------+---------------------
+///     time_left is at most max_collecting  | at once
+///     the round is the first in the inbox  | after max_collecting
+///     otherwise                            | not
+constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
+    bool is_first, std::chrono::nanoseconds time_left) noexcept {
+    if (time_left <= max_collecting) return std::chrono::nanoseconds{};
+    if (is_first) return max_collecting;
+    return std::nullopt;
 }
 
 }  // namespace redlock::detail
