@@ -1,6 +1,6 @@
 // The same as RawClient in threads that share their rounds: the commands of all threads that arrive during a
 // round go in the next one, in one write to each node. It shows how much sharing can gain. It has none of the
-// guarantees of redlock, for example, one frozen node stops all threads.
+// guarantees of redlock. For example, one frozen node stops all threads.
 #pragma once
 
 #include "client.hpp"

@@ -21,7 +21,8 @@
 namespace redlock::torture {
 
 /// Acquires, holds and releases one lock after the other. Now and then destroys a lock during an operation.
-/// The options depend on the index: half of these workers are fair, and half have a watchdog.
+/// The options depend on the index: half of these workers are fair, and half have a watchdog. A quarter of the
+/// locks have a fencing token.
 class LoopWorker {
 public:
     LoopWorker(const std::string& log, std::size_t index, Nodes& nodes, std::chrono::milliseconds ttl)
@@ -47,9 +48,12 @@ private:
 
     void begin() {
         own_log_.count_attempt();
-        resources_ = choose(Mode::loop, randomness_);
-        LockOptions options{
-            .ttl = ttl_, .retry = {.delay = std::chrono::milliseconds{20}}, .fair = is_fair()};
+        const bool fencing = below(4) == 0;
+        resources_ = fencing ? fenced_resource : choose(Mode::loop, randomness_);
+        LockOptions options{.ttl = ttl_,
+                            .retry = {.delay = std::chrono::milliseconds{20}},
+                            .fencing = fencing,
+                            .fair = is_fair()};
         if (is_watched()) {
             options.watchdog = loop_watchdog();
             options.on_lost = [this](const Result&) { own_log_.notified(now()); };
@@ -70,7 +74,10 @@ private:
         const auto acquired = now();
         const auto remaining = lock_->remaining().count();
         if (remaining == 0) return;
-        own_log_.begin({.from = acquired, .valid_until = acquired + remaining, .resources = resources_});
+        own_log_.begin({.from = acquired,
+                        .valid_until = acquired + remaining,
+                        .resources = resources_,
+                        .fencing_token = lock_->fencing_token()});
         holds_until_ = in(log_.hurried() || below(4) > 0 ? below(10) : below(3000));
         state_ = State::holds;
     }
