@@ -21,8 +21,8 @@
 namespace redlock::torture {
 
 /// Acquires, holds and releases one lock after the other. Now and then destroys a lock during an operation.
-/// The options depend on the index: half of these workers are fair, and half have a watchdog. A quarter of the
-/// locks have a fencing token.
+/// The options depend on the index: half of these workers are fair, and half have a watchdog. A quarter of
+/// the locks have a fencing token.
 class LoopWorker {
 public:
     LoopWorker(const std::string& log, std::size_t index, Nodes& nodes, std::chrono::milliseconds ttl)
