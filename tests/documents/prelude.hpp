@@ -30,6 +30,7 @@ struct Order {};
 extern Order order;
 extern std::stop_token stop;
 void charge(const Order&);
+void deliver(const Order&);
 void charge_the_order();
 void export_the_orders();
 void log(const std::string&);
