@@ -154,7 +154,8 @@ public:
     void set_collecting(bool collects) noexcept { collects_ = collects; }
     /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
-    /// Returns how many commands without a reply have been passed to a write.
+    /// Returns how many pending commands, with those of the handshake, are not collected. Requires that
+    /// take_pending() was not called.
     std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
     void write_collected();
     /// Returns true if the server has closed this new connection because it has too many clients. Other

@@ -75,9 +75,9 @@ inline constexpr Clock::duration full_server_pause = std::chrono::seconds{1};
 /// A round that uses connections which it shares with other rounds.
 class ConnectionUser : public detail::Requester {
 public:
-    /// Continues the round at this node, because an answer has come, or because the command may be written,
-    /// or because the connection is broken or takes no more commands. It may be called although nothing has
-    /// changed. A broken connection must be left. Returns true if the round still waits until it may write.
+    /// Continues the round at this node, because an answer has come, the command may be written, or the
+    /// connection is broken. It may be called although nothing has changed. A broken connection must be left.
+    /// Returns true if the round still waits until it may write.
     virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
 
 protected:
@@ -159,9 +159,6 @@ public:
     /// Returns true if a command may be written now. Otherwise the user calls wait_to_write().
     bool may_write(const Connection& connection, bool release, Clock::time_point now);
     void wait_to_write(const Connection& connection, ConnectionUser& user);
-    /// Returns true if nothing but releases is written on the connection any more. A user that waits to write
-    /// must leave() it and join() another.
-    bool drains(const Connection& connection) const { return shared_of(connection).drains; }
     /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
     /// further command is written on the connection, except for releases that must follow a pending SET. A
     /// connection that was never ready goes on.

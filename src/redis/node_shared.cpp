@@ -205,8 +205,9 @@ void Node::progress(Shared& it, Clock::time_point now) {
             answered_locked();
         }
     }
+    const bool replied = connection.pending().count() < pending;
     deliver_answers(it, now);
-    record_sign_of_life(it, now);
+    if (replied) record_sign_of_life(it, now);
     let_write(it, now);
 }
 
@@ -229,9 +230,9 @@ void Node::deliver_answers(Shared& it, Clock::time_point now) const {
     }
 }
 
-/// If Sentinels name the server: records a sign of life when no reply is outstanding any more. It counts only
-/// if the last sign of life is less than a second old. Otherwise the server may have been frozen and
-/// replaced, and the connection fails.
+/// Is called when a reply has come. If Sentinels name the server, and no reply is outstanding any more, this
+/// is a sign of life. It counts only if the last one is less than a second old. Otherwise the server may have
+/// been frozen and replaced, and the connection fails.
 void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
     if (!config_.has_sentinels() || !connection.ready() || connection.outstanding() > 0) return;
@@ -242,7 +243,7 @@ void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
 }
 
 /// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
-/// drains, they move to another one. If it is not ready, a user may have a release on it that can be sent.
+/// is not ready, a user may have a release on it that can be sent.
 void Node::let_write(Shared& it, Clock::time_point now) {
     if (it.waiting.empty() || it.is_continuing) return;
     it.is_continuing = true;
@@ -250,7 +251,7 @@ void Node::let_write(Shared& it, Clock::time_point now) {
     for (std::size_t i = 0; i < it.waiting.size(); ++i) {
         auto* const user = it.waiting[i];
         if (!user) continue;
-        const bool must_wait = it.connection->ready() && !it.drains && !has_turn(it, false, now);
+        const bool must_wait = it.connection->ready() && !has_turn(it, false, now);
         if (!must_wait && !user->on_progress(options_.index, now)) continue;
         // Is null if the user has left this connection, and waits on another one now.
         if (it.waiting[i]) it.waiting[still_waiting++] = user;
@@ -260,9 +261,6 @@ void Node::let_write(Shared& it, Clock::time_point now) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    // NOLINTNEXTLINE(modernize-loop-convert): a user that moves may begin a connection
-    for (std::size_t i = 0; i < shared_.size(); ++i)
-        if (shared_[i]->drains) let_write(*shared_[i], now);
     for (const auto& it : shared_) {
         auto& connection = *it->connection;
         if (connection.broken() || connection.collected() == 0) continue;

@@ -203,23 +203,13 @@ bool RoundDriver::may_send(std::size_t node) {
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     try {
-        if (round_.is_connecting(node) && !round_.is_release() && nodes_[node]->drains(*connections_[node]))
-            move(node);
-        else
-            proceed(node);
+        proceed(node);
     } catch (const std::bad_alloc&) {
         out_of_memory_ = true;
         leave_shared(node, false);
     }
     if (out_of_memory_ || !round_.goes_on_waiting()) woken_->wake(*this);
     return connections_[node] && round_.is_connecting(node);
-}
-
-/// Leaves a connection that drains, on which the round has waited to write, for another one. The node keeps
-/// its deadline.
-void RoundDriver::move(std::size_t node) {
-    leave_shared(node, false);
-    if (check_out(node)) begin(node);
 }
 
 /// The command of a round as it is sent to one node. The QueueTerms of a command say what it does with the

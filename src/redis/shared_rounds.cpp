@@ -99,6 +99,7 @@ SharedRounds::~SharedRounds() = default;
 void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits,
                        std::span<Tally> tallies) {
     Asker own{requests, limits, tallies};
+    const auto time_left = limits.deadline - network_.clock().now();
     bool is_first = false;
     bool leads = false;
     {
@@ -108,7 +109,7 @@ void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& lim
         leads = !std::exchange(is_led_, true);
     }
     if (!leads) {
-        const auto after = detail::wakes_leader_after(is_first, limits.deadline - network_.clock().now());
+        const auto after = detail::wakes_leader_after(is_first, time_left);
         if (after && !own.sleep_for(*after)) wake_leader(own);
         own.sleep();
     }

@@ -33,8 +33,8 @@
  * 4. The rule about pending replies makes rule 3 work. The server executed the command of a reply before the reply
  *    arrived. If nothing was pending when the command was written, the command was written after the last sign of life,
  *    so the reply is less than a second old. Behind other replies, an old reply could arrive in time.
- * 5. If a connection is given up, the requests in its queue move to the next connection, for which the Sentinels are
- *    asked. A command that was written is not written again elsewhere.
+ * 5. If a connection is given up, the requests in its queue may move to the next connection, for which the Sentinels
+ *    are asked. (In the code they end without a vote.) A command that was written is not written again elsewhere.
  * 6. A lease begins, at the latest, just before its first command is written. It may begin when it enters the queue.
  *
  * In the model, a connection gives signs of life as long as its server is named or `goes_on`. The quarantine is longer

@@ -330,27 +330,6 @@ TEST_P(HalfTime, HasNoEffectOnceDecided) {
 }
 
 // The refusals come later than the instant at which the node is left alone.
-// It waits for its turn on a connection. Then this connection takes no more commands, and the node is
-// untrusted.
-TEST(QuorumRound, ANodeThatIsPostponedLaterKeepsItsDeadline) {
-    for (const auto order : {Round::sequential, all_at_once}) {
-        const Request request{.command = {.verb = Verb::set_if_absent}, .to = NodeSet{1}};
-        Tally tally{std::make_shared<const std::vector<std::string>>(1, "0")};
-        const Clock::time_point start{1h};
-        const RoundLimits limits{};
-        detail::QuorumRound round{{&request, 1}, limits, 50ms, order, 1, {&tally, 1}};
-        using Kind = detail::QuorumRound::Step::Kind;
-        ASSERT_EQ(round.next(start).kind, Kind::ask);
-        round.on_check_out(0, true);
-        ASSERT_EQ(round.next(start).kind, Kind::wait);
-        round.on_postponed(0);
-        ASSERT_EQ(round.next(start + 10ms).kind, Kind::ask);
-        round.on_check_out(0, true);
-        EXPECT_LE(round.next(start + 10ms).until, start + 50ms);
-        EXPECT_LE(round.next(start + 36ms).until, start + 50ms);
-    }
-}
-
 TEST(QuorumRound, ReportsNoTimeForANodeThatIsLeftAlone) {
     PlayedRound round{{.order = all_at_once}};
     round.node(0).untrusted();

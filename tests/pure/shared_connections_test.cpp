@@ -611,23 +611,6 @@ TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);
 }
 
-// The connection takes no further commands once a round has given it up.
-TEST_F(SharedConnections, ACommandThatWaitsMovesToAnotherConnection) {
-    connect();
-    auto& server = network.server(0);
-    server.paused = true;
-    for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
-    (void)group.write_collected(network.clock().now());
-    run_for(30ms);
-    // Two of three nodes are silent, so the round needs this one.
-    network.server(1).paused = network.server(2).paused = true;
-    const auto& waits = acquire("r1", "A");
-    server.paused = false;  // for new connections
-    run();
-    EXPECT_EQ(waits.tally()[0].vote, Vote::granted);
-    EXPECT_EQ(server.connections(), 2U);
-}
-
 // D1. The reply comes before the command is written.
 TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
     connect();

@@ -2,6 +2,8 @@
 // and replaced since, and still execute what reaches it before it notices.
 #include "shared_world.hpp"
 
+#include "redis/shared_rounds.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -167,19 +169,77 @@ TEST_F(SharedFormerMaster, IsNotLeftWhileItAnswersUnderSteadyLoad) {
     EXPECT_EQ(server().connections(), 1u);
 }
 
-// Otherwise it would wait in vain, because nothing is written on the connection any more.
-TEST_F(SharedFormerMaster, IsLeftByACommandThatWaitsWhenAnotherRoundGivesItUp) {
-    connect();
-    server().paused = true;
-    const auto& silent = acquire("r0", "A");
-    (void)write();
-    run_for(30ms);
-    const auto& waits = acquire("r1", "B");
-    server().paused = false;  // for new connections
-    run();
-    EXPECT_EQ(silent.tally()[0].cause, Errc::timed_out);
-    EXPECT_EQ(waits.tally()[0].vote, Vote::granted);
-    EXPECT_EQ(asked, 2);
+// ---- Threads that share connections. The leading thread reads from all connections from time to time.
+
+/// Configurations whose servers are named by Sentinels.
+std::vector<NodeConfig> with_sentinels(std::vector<NodeConfig> configs, int& asked) {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        configs[i].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[i].asks_sentinels = [&asked, i] {
+            ++asked;
+            return Resolution::of_host("127.0.0.1", static_cast<std::uint16_t>(1 + i));
+        };
+    }
+    return configs;
+}
+
+struct AFormerMasterOfThreads : testing::Test {
+    Tally ask(SharedRounds& rounds, Verb verb, const std::string& resource, const std::string& owner,
+              NodeSet to) {
+        const std::vector<std::string> resources{resource};
+        const Request request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s},
+                              .to = to};
+        const RoundLimits limits{};
+        Tally tally{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
+        rounds.ask({&request, 1}, limits, {&tally, 1});
+        return tally;
+    }
+    MemoryNetwork memory{3};
+    int asked = 0;
+};
+
+TEST_F(AFormerMasterOfThreads, GivesNoSignOfLifeIfItIsOnlyRead) {
+    NodesOptions options{};
+    options.round = Round::all_at_once;
+    SharedRounds rounds{with_sentinels(memory.configs(), asked), options, memory};
+    const auto all = NodeSet{0b111};
+    ask(rounds, Verb::set_if_absent, "first", "A", all);
+    ask(rounds, Verb::compare_and_delete, "first", "A", all);
+    ASSERT_EQ(asked, 3);
+    for (int i = 0; i < 10; ++i) {
+        memory.pass(900ms);
+        ask(rounds, Verb::query, "first", "A", NodeSet{0b001});
+    }
+    for (std::size_t node = 0; node < 3; ++node) memory.server(node).forget_log();
+    ask(rounds, Verb::set_if_absent, "r", "A", all);
+    EXPECT_THAT(memory.server(1).log(), ElementsAre("2 PING", "2 SET"))
+        << "the last reply of this server came 9 s ago";
+    EXPECT_EQ(asked, 5);
+}
+
+// Attempts of a sequential client, while another client holds the lock on two of
+// three nodes.
+TEST_F(AFormerMasterOfThreads, GetsNoLeaseIfItWasNotAskedForLong) {
+    NodesOptions options{};
+    options.round = Round::sequential;
+    SharedRounds rounds{with_sentinels(memory.configs(), asked), options, memory};
+    const auto all = NodeSet{0b111};
+    ask(rounds, Verb::set_if_absent, "first", "A", all);
+    ask(rounds, Verb::compare_and_delete, "first", "A", all);
+    for (std::size_t node = 0; node < 2; ++node)
+        memory.server(node).redis->execute({"SET", "r", "other"}, {});
+    for (std::size_t node = 0; node < 3; ++node) memory.server(node).forget_log();
+    for (int i = 0; i < 20; ++i) {
+        memory.pass(500ms);
+        const auto tally = ask(rounds, Verb::set_if_absent, "r", "A", all);
+        ASSERT_FALSE(tally[2].sent);
+        ask(rounds, Verb::compare_and_delete, "r", "A", tally.sent());
+    }
+    EXPECT_THAT(memory.server(2).log(), ElementsAre());
+    for (std::size_t node = 0; node < 2; ++node) memory.server(node).redis->execute({"DEL", "r"}, {});
+    memory.pass(500ms);
+    ask(rounds, Verb::set_if_absent, "r", "A", all);
+    EXPECT_THAT(memory.server(2).log(), ElementsAre("2 PING", "2 SET")) << "it has been silent for 10 s";
 }
 
 }  // namespace

@@ -125,9 +125,9 @@ constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono
     return outstanding == 0 || has_replied || waited >= max_collecting || drains;
 }
 
-/// Returns how long a thread whose round is in the inbox of another thread waits before it wakes that thread,
-/// which leads (shared_rounds.hpp). Returns nothing if it does not wake it. `time_left` is the time until the
-/// deadline of the round. The first row that applies decides:
+/// Returns how long a thread whose round is in the inbox (shared_rounds.hpp) waits before it wakes the
+/// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
+/// round. The first row that applies decides:
 ///
 ///     situation                            | wakes the leader
 ///     -------------------------------------+---------------------

@@ -97,8 +97,7 @@
 //                |                                             | exclude() of its last request → over
 //     postponed  | the node was postponed                      | as unasked
 //     connecting | a connection was checked out; no byte of    | on_sent() → sent
-//                | the commands was sent                       | on_postponed() → postponed
-//                |                                             | on_failed(), give_up → over
+//                | the commands was sent                       | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
@@ -210,9 +209,9 @@ private:
         std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.
         std::size_t next_reply = 0;
-        Clock::time_point asked_at{};                 // when the step `ask` came
-        Clock::time_point deadline = Clock::never();  // when the time of the node is over
-        bool too_little_time = false;                 // the time is less than an eighth of node_timeout
+        Clock::time_point asked_at{};  // when the step `ask` came
+        Clock::time_point deadline{};  // when the time of the node is over
+        bool too_little_time = false;  // the time is less than an eighth of node_timeout
 
         bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
@@ -412,13 +411,10 @@ public:
     }
 
     /// Records that the driver has postponed the node. The node becomes untrusted, because it may have failed
-    /// since set_health() was called. If a connection was checked out before, on which nothing may be written
-    /// any more, the node keeps its deadline.
+    /// since set_health() was called.
     void on_postponed(std::size_t node) noexcept {
-        auto& it = nodes_[node];
-        if (it.can_be_asked()) it.deadline = Clock::never();
-        it.stage = Stage::postponed;
-        it.trusted = false;
+        nodes_[node].stage = Stage::postponed;
+        nodes_[node].trusted = false;
         must_recount_ = true;
     }
 
@@ -427,7 +423,6 @@ public:
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
-        nodes_[node].held_back = false;
         must_recount_ = true;
     }
 
@@ -607,7 +602,7 @@ private:
         auto& it = nodes_[node];
         const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
         it.asked_at = now;
-        it.deadline = std::min({now + time_for_node, limits_.deadline, end_, it.deadline});
+        it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
         it.too_little_time = time_for_node < node_timeout_ / 8;
         return {.kind = Step::Kind::ask, .node = node};
     }
