@@ -345,7 +345,7 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
-/// Makes replies that have not arrived late.
+/// Does not wait any more for the replies that have not come. When they come, they are late.
 void RoundDriver::stop_awaiting(std::size_t node) noexcept {
     if (awaits_reply_[node])
         connections_[node]->stop_awaiting(*this, first_number_[node], round_.requests().size());

@@ -194,51 +194,52 @@ struct AFormerMasterOfThreads : testing::Test {
         rounds.ask({&request, 1}, limits, {&tally, 1});
         return tally;
     }
+    /// Returns rounds that have a used connection to each node.
+    std::unique_ptr<SharedRounds> connected(Round order) {
+        NodesOptions options{};
+        options.round = order;
+        auto rounds =
+            std::make_unique<SharedRounds>(with_sentinels(memory.configs(), asked), options, memory);
+        ask(*rounds, Verb::set_if_absent, "first", "A", all);
+        ask(*rounds, Verb::compare_and_delete, "first", "A", all);
+        return rounds;
+    }
+
+    const NodeSet all{0b111};
     MemoryNetwork memory{3};
     int asked = 0;
 };
 
 TEST_F(AFormerMasterOfThreads, GivesNoSignOfLifeIfItIsOnlyRead) {
-    NodesOptions options{};
-    options.round = Round::all_at_once;
-    SharedRounds rounds{with_sentinels(memory.configs(), asked), options, memory};
-    const auto all = NodeSet{0b111};
-    ask(rounds, Verb::set_if_absent, "first", "A", all);
-    ask(rounds, Verb::compare_and_delete, "first", "A", all);
+    const auto rounds = connected(Round::all_at_once);
     ASSERT_EQ(asked, 3);
     for (int i = 0; i < 10; ++i) {
         memory.pass(900ms);
-        ask(rounds, Verb::query, "first", "A", NodeSet{0b001});
+        ask(*rounds, Verb::query, "first", "A", NodeSet{0b001});
     }
     for (std::size_t node = 0; node < 3; ++node) memory.server(node).forget_log();
-    ask(rounds, Verb::set_if_absent, "r", "A", all);
+    ask(*rounds, Verb::set_if_absent, "r", "A", all);
     EXPECT_THAT(memory.server(1).log(), ElementsAre("2 PING", "2 SET"))
         << "the last reply of this server came 9 s ago";
     EXPECT_EQ(asked, 5);
 }
 
-// Attempts of a sequential client, while another client holds the lock on two of
-// three nodes.
+// A sequential client makes attempts while another client holds the lock on two of three nodes.
 TEST_F(AFormerMasterOfThreads, GetsNoLeaseIfItWasNotAskedForLong) {
-    NodesOptions options{};
-    options.round = Round::sequential;
-    SharedRounds rounds{with_sentinels(memory.configs(), asked), options, memory};
-    const auto all = NodeSet{0b111};
-    ask(rounds, Verb::set_if_absent, "first", "A", all);
-    ask(rounds, Verb::compare_and_delete, "first", "A", all);
+    const auto rounds = connected(Round::sequential);
     for (std::size_t node = 0; node < 2; ++node)
         memory.server(node).redis->execute({"SET", "r", "other"}, {});
     for (std::size_t node = 0; node < 3; ++node) memory.server(node).forget_log();
     for (int i = 0; i < 20; ++i) {
         memory.pass(500ms);
-        const auto tally = ask(rounds, Verb::set_if_absent, "r", "A", all);
+        const auto tally = ask(*rounds, Verb::set_if_absent, "r", "A", all);
         ASSERT_FALSE(tally[2].sent);
-        ask(rounds, Verb::compare_and_delete, "r", "A", tally.sent());
+        ask(*rounds, Verb::compare_and_delete, "r", "A", tally.sent());
     }
     EXPECT_THAT(memory.server(2).log(), ElementsAre());
     for (std::size_t node = 0; node < 2; ++node) memory.server(node).redis->execute({"DEL", "r"}, {});
     memory.pass(500ms);
-    ask(rounds, Verb::set_if_absent, "r", "A", all);
+    ask(*rounds, Verb::set_if_absent, "r", "A", all);
     EXPECT_THAT(memory.server(2).log(), ElementsAre("2 PING", "2 SET")) << "it has been silent for 10 s";
 }
 
