@@ -1,6 +1,8 @@
 // Parses the addresses of nodes. Every error names the part that is wrong, and shows no secret.
 #include <redlock/endpoint.hpp>
 
+#include "redis/parse_address.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -16,10 +18,10 @@ constexpr std::size_t longest_file_path = 4095;  // PATH_MAX without the final N
 constexpr std::uint16_t sentinel_port = 26'379;
 const std::string tls_fields = "ca_file, certificate, key and server_name";
 
-/// Parses one address. Keeps the whole text, because it decides what an error message may quote.
+/// Parses one address.
 class Parser {
 public:
-    explicit Parser(std::string_view uri) : uri_(uri) {}
+    Parser(std::string_view uri, Quotes quotes) : uri_(uri), quotes_(quotes) {}
 
     Endpoint parse() {
         if (uri_.empty()) fail("address", "is empty");
@@ -54,8 +56,7 @@ private:
         // Only a scheme or the name of a field is ever quoted. In a mistyped address, a part of the password
         // may have been parsed as host, port or path. If the address may contain a password, nothing is
         // quoted at all.
-        const bool has_password = uri_.find('@') != uri_.npos || uri_.find("password=") != uri_.npos;
-        if (!value.empty() && !has_password) text += "\"" + std::string{value} + "\" ";
+        if (!value.empty() && quotes_ == Quotes::allowed) text += "\"" + std::string{value} + "\" ";
         throw std::invalid_argument(text + std::string{problem});
     }
 
@@ -256,13 +257,22 @@ private:
     }
 
     std::string_view uri_;
+    Quotes quotes_;
     Endpoint endpoint_{};
 };
 
 }  // namespace
 
+bool may_have_password(std::string_view text) {
+    return text.find('@') != text.npos || text.find("password=") != text.npos;
+}
+
+Endpoint parse_address(std::string_view uri, Quotes quotes) {
+    return Parser{uri, may_have_password(uri) ? Quotes::forbidden : quotes}.parse();
+}
+
 Endpoint Endpoint::parse(std::string_view uri) {
-    return Parser{uri}.parse();
+    return parse_address(uri, Quotes::allowed);
 }
 
 std::string Endpoint::name() const {

@@ -5,6 +5,7 @@
 
 #include "loop/loop_group.hpp"
 #include "os/os_network.hpp"
+#include "redis/parse_address.hpp"
 #include "redis/thread_group.hpp"
 
 #include <algorithm>
@@ -17,9 +18,13 @@ namespace {
 
 template <class Uris, class Text = std::identity>
 std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
+    const bool secret =
+        std::ranges::any_of(uris, [&](const auto& uri) { return may_have_password(std::invoke(text, uri)); });
     std::vector<Endpoint> endpoints;
     endpoints.reserve(uris.size());
-    for (const auto& uri : uris) endpoints.push_back(Endpoint::parse(std::invoke(text, uri)));
+    for (const auto& uri : uris)
+        endpoints.push_back(
+            parse_address(std::invoke(text, uri), secret ? Quotes::forbidden : Quotes::allowed));
     return endpoints;
 }
 

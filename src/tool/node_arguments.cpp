@@ -1,14 +1,19 @@
 #include "node_arguments.hpp"
 
+#include "redis/parse_address.hpp"
+
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace redlock::tool {
@@ -26,10 +31,11 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
-/// Parses an address. An error message says where the address was found.
-Endpoint parse(const std::string& uri, const std::string& where) {
+/// Parses an address that is a part of `whole`, which decides whether an error message may quote it. The
+/// message says where the address was found.
+Endpoint parse(const std::string& uri, std::string_view whole, const std::string& where) {
     try {
-        return Endpoint::parse(uri);
+        return parse_address(uri, may_have_password(whole) ? Quotes::forbidden : Quotes::allowed);
     } catch (const std::invalid_argument& error) {
         std::string text = error.what();
         const std::string prefix = "redlock: ";
@@ -38,38 +44,33 @@ Endpoint parse(const std::string& uri, const std::string& where) {
     }
 }
 
-bool everybody_may(mode_t what, const std::string& path) {
-    struct stat file {};
-    return ::stat(path.c_str(), &file) == 0 && (file.st_mode & what) != 0;
-}
-
-/// Throws if everybody may read a file with a password, as ssh does with private keys.
-void check_secrecy(const std::string& path) {
-    if (everybody_may(S_IROTH, path))
-        throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path};
-}
-
-/// Throws if everybody may write the file, as ssh does with its configuration. Otherwise any user of the host
-/// could redirect this user's locks to other servers.
-void check_writers(const std::string& path) {
-    if (everybody_may(S_IWOTH, path))
-        throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path};
-}
-
 bool has_password(const Endpoint& endpoint) {
     return !endpoint.password.empty() || std::ranges::any_of(endpoint.sentinels, has_password);
 }
 
-/// Returns what is in the file. Throws if it cannot be read, or if it is so large that it cannot be a list of
-/// nodes. A device may have no end.
-std::string content_of(const std::string& path) {
-    constexpr std::size_t longest = std::size_t{1024} * 1024;
-    std::ifstream file{path};
+[[noreturn]] void fail_to_read(const std::string& path, const std::error_code& reason) {
+    throw std::invalid_argument{path + ": cannot be read: " + reason.message()};
+}
+
+/// What is in a file, and what its permissions are.
+struct Content {
     std::string text;
-    for (char byte = 0; text.size() <= longest && file.get(byte);) text += byte;
-    if (!file.is_open() || file.bad()) throw std::invalid_argument{path + ": cannot be read"};
+    mode_t permissions;
+};
+
+/// Reads a file. Throws if it cannot be read, or if it is so large that it cannot be a list of nodes. A
+/// device may have no end.
+Content content_of(const std::string& path) {
+    constexpr std::size_t longest = std::size_t{1024} * 1024;
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "re"), &std::fclose};
+    struct stat status {};
+    if (!file || ::fstat(::fileno(file.get()), &status) != 0)
+        fail_to_read(path, {errno, std::generic_category()});
+    std::string text(longest + 1, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+    if (std::ferror(file.get()) != 0) fail_to_read(path, {errno, std::generic_category()});
     if (text.size() > longest) throw std::invalid_argument{path + ": has more than 1 MiB"};
-    return text;
+    return {std::move(text), status.st_mode};
 }
 
 /// Reads a file with one address per line. A '#' at the beginning of a line or behind a blank begins a
@@ -77,23 +78,30 @@ std::string content_of(const std::string& path) {
 /// without an address.
 std::vector<Endpoint> read_file(const std::string& path, const std::string& origin = {}) {
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    auto text = content_of(path);
+    auto [text, permissions] = content_of(path);
     if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
     std::istringstream file{text};
     std::vector<Endpoint> endpoints;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
+        const auto whole = line;
         line.insert(0, 1, ' ');
         for (auto at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
             if (line.find_last_of(blank, at) == at - 1) line.erase(at);
         line = trimmed(line);
         if (line.empty()) continue;
-        endpoints.push_back(parse(line, path + ":" + std::to_string(number)));
-        if (has_password(endpoints.back())) check_secrecy(path);
+        endpoints.push_back(parse(line, whole, path + ":" + std::to_string(number)));
+        // As ssh does with private keys.
+        if (has_password(endpoints.back()) && (permissions & S_IROTH) != 0)
+            throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " +
+                                        path};
     }
     if (endpoints.empty()) throw std::invalid_argument{origin + path + ": names no node"};
-    check_writers(path);
+    // As ssh does with its configuration. Otherwise any user of the host could redirect this user's locks to
+    // other servers.
+    if ((permissions & S_IWOTH) != 0)
+        throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path};
     return endpoints;
 }
 
@@ -112,16 +120,19 @@ std::string cut_address(std::string& list) {
 std::vector<Endpoint> read_variable() {
     std::vector<Endpoint> endpoints;
     int number = 0;
-    for (auto list = variable(nodes_variable); !list.empty();) {
+    const auto whole = variable(nodes_variable);
+    for (auto list = whole; !list.empty();) {
         ++number;
         if (const auto uri = cut_address(list); !uri.empty())
-            endpoints.push_back(parse(uri, "REDLOCK_NODES, address " + std::to_string(number)));
+            endpoints.push_back(parse(uri, whole, "REDLOCK_NODES, address " + std::to_string(number)));
     }
+    if (number > 0 && endpoints.empty()) throw std::invalid_argument{"REDLOCK_NODES: names no node"};
     return endpoints;
 }
 
 /// Returns the path of the user's file of nodes, otherwise of the host's. Returns an empty text if there is
-/// neither.
+/// neither. Throws if the system does not say whether a file is there, because the other file may name other
+/// nodes, and then two clients could hold one lock. A symbolic link is there even if it leads nowhere.
 std::string usual_file() {
     std::vector<std::filesystem::path> places;
     if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty())
@@ -129,9 +140,13 @@ std::string usual_file() {
     else if (const auto home = variable("HOME"); !home.empty())
         places.emplace_back(home + "/.config");
     places.emplace_back("/etc");
-    for (const auto& place : places)
-        if (std::error_code error; std::filesystem::exists(place / "redlock/nodes", error))
-            return place / "redlock/nodes";
+    for (const auto& place : places) {
+        const auto file = place / "redlock/nodes";
+        std::error_code error;
+        const auto status = std::filesystem::symlink_status(file, error);  // not found: ENOENT and ENOTDIR
+        if (status.type() == std::filesystem::file_type::none) fail_to_read(file, error);
+        if (exists(status)) return file;
+    }
     return {};
 }
 
@@ -158,8 +173,10 @@ void NodeArguments::add_to(CLI::App& app) {
 
 std::vector<Endpoint> NodeArguments::endpoints() const {
     std::vector<Endpoint> result;
+    std::string whole;
+    for (const auto& uri : nodes_) whole += uri + ' ';
     for (const auto& uri : nodes_)
-        result.push_back(parse(uri, "--node, address " + std::to_string(result.size() + 1)));
+        result.push_back(parse(uri, whole, "--node, address " + std::to_string(result.size() + 1)));
     if (!file_.empty())
         for (auto& endpoint : read_file(file_, "--nodes-file: ")) result.push_back(std::move(endpoint));
     if (result.empty()) result = read_variable();

@@ -7,8 +7,9 @@
 
 namespace redlock::tool {
 
-/// Returns `text` with stars instead of all secrets. In each word these are the text between "://" and the
-/// last '@', and the values of `sentinel_password=`.
+/// Returns `text` with stars instead of all secrets. These are the text between the first "://" and the last
+/// '@', and the values of `sentinel_password=`, up to the next '&'. Blanks end no secret, because a password
+/// may contain them.
 std::string without_secrets(std::string_view text);
 
 /// Does the same to the arguments of this process, in the memory that ps reads.

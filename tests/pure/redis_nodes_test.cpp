@@ -102,6 +102,21 @@ TEST(RedisNodesConstructor, AcceptsTwoLiteralsInBracesAsTwoNodes) {
     EXPECT_EQ(nodes.name(1), "b:6379");
 }
 
+// A program has split a list at a comma inside of a password.
+TEST(RedisNodesConstructor, QuotesNothingIfAPasswordMayBeInOneOfTheAddresses) {
+    const auto error_of = [](const std::vector<std::string>& addresses) -> std::string {
+        try {
+            const RedisNodes nodes{addresses};
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_THAT(error_of({"redis://app:12?s3cret", "rest@h"}), HasSubstr("query has an unknown field"));
+    EXPECT_THAT(error_of({"s3cret://h", "redis://h/?password=a"}), HasSubstr("scheme must be"));
+    EXPECT_THAT(error_of({"reddis://h", "redis://i"}), HasSubstr("scheme \"reddis\" must be"));
+}
+
 // Sentinel distinguishes upper and lower case in the names of masters.
 TEST(RedisNodesConstructor, AcceptsMastersWhoseNamesDifferInCase) {
     const RedisNodes nodes{"redis+sentinel://host/Main", "redis+sentinel://host/main"};

@@ -7,8 +7,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,6 +54,106 @@ std::string error_of(const std::vector<std::string>& options) {
     return "no error";
 }
 
+/// Returns the message for a user for whom permissions hold, which they do not for root. Returns nothing if
+/// the process cannot be such a user.
+std::optional<std::string> error_without_privileges() {
+    constexpr uid_t nobody = 65'534;
+    const uid_t before = ::geteuid();
+    if (before == 0 && ::seteuid(nobody) != 0) return std::nullopt;
+    auto error = error_of({});
+    EXPECT_EQ(::seteuid(before), 0);
+    return error;
+}
+
+/// A home directory, in which the user may have a file of nodes. The host's file must not be read instead of
+/// it.
+class UsersNodesFile : public testing::Test {
+protected:
+    UsersNodesFile() {
+        std::filesystem::create_directories(file.parent_path());
+        std::filesystem::permissions(home.path(), std::filesystem::perms{0755});
+        // NOLINTBEGIN(concurrency-mt-unsafe): one thread
+        ::unsetenv(nodes_variable);
+        ::unsetenv("XDG_CONFIG_HOME");
+        ::setenv("HOME", home.path().c_str(), 1);
+    }
+    ~UsersNodesFile() override {
+        ::setenv("HOME", home_before.c_str(), 1);
+        ::unsetenv("XDG_CONFIG_HOME");
+        // NOLINTEND(concurrency-mt-unsafe)
+    }
+
+    static void write(const std::filesystem::path& path) { std::ofstream{path} << "127.0.0.1:1\n"; }
+
+    const std::string home_before = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe)
+    const support::TemporaryDirectory home{};
+    const std::filesystem::path file = home / ".config/redlock/nodes";
+};
+
+TEST_F(UsersNodesFile, IsReadIfItIsThere) {
+    write(file);
+    EXPECT_EQ(endpoints({}).front().port, 1);
+}
+
+// chmod 0 ~/.config/redlock: nobody knows whether the file is there.
+TEST_F(UsersNodesFile, MustNotBeInADirectoryThatCannotBeSearched) {
+    for (const auto& directory : {file.parent_path(), file.parent_path().parent_path()}) {
+        std::filesystem::permissions(directory, std::filesystem::perms::none);
+        const auto error = error_without_privileges();
+        std::filesystem::permissions(directory, std::filesystem::perms{0755});
+        if (!error) GTEST_SKIP() << "this root cannot become another user";
+        EXPECT_EQ(*error, file.string() + ": cannot be read: Permission denied") << directory;
+    }
+}
+
+TEST_F(UsersNodesFile, MustBeReadable) {
+    write(file);
+    std::filesystem::permissions(file, std::filesystem::perms::none);
+    const auto error = error_without_privileges();
+    if (!error) GTEST_SKIP() << "this root cannot become another user";
+    EXPECT_EQ(*error, file.string() + ": cannot be read: Permission denied");
+}
+
+// A link to what is not mounted now. The name is there, so the user has said which nodes to take.
+TEST_F(UsersNodesFile, MustNotLeadNowhere) {
+    std::filesystem::create_symlink(home / "not-mounted/nodes", file);
+    EXPECT_EQ(error_of({}), file.string() + ": cannot be read: No such file or directory");
+}
+
+TEST_F(UsersNodesFile, MustNotBeALoopOfLinks) {
+    std::filesystem::create_symlink("nodes", file);
+    EXPECT_EQ(error_of({}), file.string() + ": cannot be read: Too many levels of symbolic links");
+    std::filesystem::remove_all(file.parent_path());
+    std::filesystem::create_symlink("redlock", file.parent_path());
+    EXPECT_EQ(error_of({}), file.string() + ": cannot be read: Too many levels of symbolic links");
+}
+
+TEST_F(UsersNodesFile, MustNotHaveANameThatIsTooLong) {
+    const std::string config = "/" + std::string(300, 'x');
+    ::setenv("XDG_CONFIG_HOME", config.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    EXPECT_EQ(error_of({}), config + "/redlock/nodes: cannot be read: File name too long");
+}
+
+TEST_F(UsersNodesFile, MustBeAFile) {
+    std::filesystem::create_directory(file);
+    EXPECT_EQ(error_of({}), file.string() + ": cannot be read: Is a directory");
+}
+
+// ENOENT and ENOTDIR.
+TEST_F(UsersNodesFile, MayBeMissing) {
+    if (std::filesystem::exists("/etc/redlock/nodes")) GTEST_SKIP() << "/etc/redlock/nodes is there";
+    EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
+    std::filesystem::remove_all(file.parent_path());
+    EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
+    write(file.parent_path());
+    EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
+}
+
+TEST(NodesFile, SaysWhyItCannotBeRead) {
+    EXPECT_EQ(error_of({"--nodes-file", "/no/such"}), "/no/such: cannot be read: No such file or directory");
+    EXPECT_EQ(error_of({"--nodes-file", "/"}), "/: cannot be read: Is a directory");
+}
+
 TEST(NodesFile, MustNameANode) {
     const support::TemporaryDirectory directory;
     const auto path = (directory / "nodes").string();
@@ -89,6 +193,54 @@ TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
     ASSERT_EQ(nodes.size(), 2U);
     EXPECT_EQ(nodes[0].port, 1);
     EXPECT_EQ(nodes[1].port, 2);
+}
+
+/// Sets REDLOCK_NODES, and returns the message about it.
+std::string error_of_variable(const std::string& text) {
+    ::setenv(nodes_variable, text.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    auto error = error_of({});
+    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    return error;
+}
+
+// A comma in a password that is not written as %2C. The first part of the address has no '@'.
+TEST(NodesVariable, IsNotQuotedIfAPasswordMayBeAnywhereInIt) {
+    EXPECT_EQ(error_of_variable("redis://app:12?s3cret,rest@h"),
+              "REDLOCK_NODES, address 1: node address: query has an unknown field; known: none");
+    for (const auto* const text :
+         {"redis://app:12?s3cret,rest@h", "redis://h,s3cret://x,redis://u:p@h", "s3cret://x,redis://u:p@h",
+          "redis+sentinel://s/m?sentinel_password=a,redis://h?s3cret",
+          "redis+sentinel://s/m?s3cret=1,redis://h?password=a", "redis://h:1?s3cret=1,@h"})
+        EXPECT_THAT(error_of_variable(text), testing::Not(testing::HasSubstr("s3cret"))) << text;
+    EXPECT_THAT(error_of_variable("redis://h,reddis://h"), testing::HasSubstr("\"reddis\""));
+}
+
+// The shell gives the list to --node in parts: --node redis://app:12?s3cret --node rest@h.
+TEST(NodeOptions, AreNotQuotedIfAPasswordMayBeInOneOfThem) {
+    const auto error = error_of({"--node", "redis://app:12?s3cret", "--node", "rest@h"});
+    EXPECT_THAT(error, testing::StartsWith("--node, address 1: node address: query has an unknown field"));
+    EXPECT_THAT(error, testing::Not(testing::HasSubstr("s3cret")));
+    EXPECT_THAT(error_of({"--node", "reddis://h"}), testing::HasSubstr("\"reddis\""));
+}
+
+// " #" in a password begins a comment.
+TEST(NodesFile, IsNotQuotedIfAPasswordMayBeInTheLine) {
+    const support::TemporaryDirectory directory;
+    const auto path = (directory / "nodes").string();
+    for (const auto* const line : {"redis://app:12?s3cret #rest@h", "s3cret://app # password=rest"}) {
+        std::ofstream{path} << "127.0.0.1:1\n" << line << '\n';
+        const auto error = error_of({"--nodes-file", path});
+        EXPECT_THAT(error, testing::StartsWith(path + ":2: node address: "));
+        EXPECT_THAT(error, testing::Not(testing::HasSubstr("s3cret"))) << line;
+    }
+    std::ofstream{path} << "127.0.0.1:1\nreddis://h # a typo\n";
+    EXPECT_THAT(error_of({"--nodes-file", path}), testing::HasSubstr("\"reddis\""));
+}
+
+// "$A,$B,$C" without these variables. The nodes of the file would be others.
+TEST(NodesVariable, MustNameANodeUnlessItIsEmpty) {
+    for (const auto* const text : {",,", " , ", " "})
+        EXPECT_EQ(error_of_variable(text), "REDLOCK_NODES: names no node") << text;
 }
 
 }  // namespace

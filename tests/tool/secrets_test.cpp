@@ -27,8 +27,8 @@ TEST(Secrets, AreErasedInSeveralAddressesOfAWord) {
 TEST(Secrets, IncludeThoseOfSentinels) {
     EXPECT_EQ(without_secrets("redis+sentinel://s1,s2/m?sentinel_password=ab&sentinel_user=u"),
               "redis+sentinel://s1,s2/m?sentinel_password=**&sentinel_user=u");
-    EXPECT_EQ(without_secrets("--node=redis+sentinel://:pw@s1/m?sentinel_password=a@b x"),
-              "--node=redis+sentinel://***@s1/m?sentinel_password=*** x");
+    EXPECT_EQ(without_secrets("--node=redis+sentinel://:pw@s1/m?sentinel_password=a@b&x=1"),
+              "--node=redis+sentinel://***@s1/m?sentinel_password=***&x=1");
     const auto two = without_secrets(
         "redis+sentinel://s/m?sentinel_password=one&sentinel_user=u,"
         "redis+sentinel://s/n?sentinel_password=two");
@@ -36,9 +36,13 @@ TEST(Secrets, IncludeThoseOfSentinels) {
     EXPECT_EQ(two.find("two"), two.npos);
 }
 
-TEST(Secrets, AreErasedInEachWordOfAMessage) {
-    EXPECT_EQ(without_secrets("not expected: redis://:pw@a x@y redis://b"),
-              "not expected: redis://***@a x@y redis://b");
+// A message may quote an argument with a blank in its password. Nobody knows where the argument ends.
+TEST(Secrets, AreErasedInAMessageWhateverSeparatesItsWords) {
+    EXPECT_EQ(without_secrets("not expected: redis://:pw@a x"), "not expected: redis://***@a x");
+    EXPECT_EQ(without_secrets("not expected: redis://u:p w\tx\ny@a b"),
+              "not expected: redis://*********@a b");
+    EXPECT_EQ(without_secrets("not expected: redis+sentinel://s/m?sentinel_password=a b"),
+              "not expected: redis+sentinel://s/m?sentinel_password=***");
 }
 
 TEST(Secrets, AreNotFoundInOtherText) {

@@ -1,0 +1,21 @@
+// Parses an address that was taken out of a list. A list may have been split inside of a password, for
+// example at a comma. So the whole list decides whether an error message may quote a part of the address.
+#pragma once
+
+#include <redlock/endpoint.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace redlock {
+
+/// Returns true if the text has an '@' or "password=".
+bool may_have_password(std::string_view text);
+
+/// Whether an error message may quote a scheme or the name of a field.
+enum class Quotes : std::uint8_t { forbidden, allowed };
+
+/// Does the same as Endpoint::parse(). If the address itself may have a password, nothing is quoted either.
+Endpoint parse_address(std::string_view uri, Quotes quotes);
+
+}  // namespace redlock
