@@ -144,12 +144,13 @@ void Connection::fetch_run_id(const Command& command) {
     flush();
 }
 
-/// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING
-/// also shows that the server answers.
+/// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING,
+/// or of a server without this command, also shows that the server answers.
 bool Connection::accept_handshake_reply(const Reply& reply) {
     if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
-    return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
+    const bool refused = reply.is_error("NOPERM") || detail::is_unknown_command(reply);
+    return reply.kind == Reply::Kind::status || (step_ == Step::ping && refused);
 }
 
 void Connection::take_handshake_reply() {
@@ -187,11 +188,11 @@ std::string Connection::quoted(std::string_view text) const {
 /// probably be read before the round ends. This is so if no other reply is pending, or if the connection
 /// collects commands, because it is then read all the time.
 ///
-/// Of several commands with one script, only the first brings the script whole. If that fails, the votes on
-/// the others are lost, and the next round sends the whole script.
+/// Of several commands with one script, only the first brings the script whole, unless the server refuses
+/// digests.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited,
                       detail::CommandForEachNode* for_each_node) {
-    const bool may_retry = awaited && (collects_ || pending_.none());
+    const bool may_retry = awaited && allows_digests_ && (collects_ || pending_.none());
     for (const auto& command : commands) {
         const auto* const script = detail::script_of(command, recipient());
         const bool by_sha1 = may_retry && script && known_[detail::number_of(script)];
@@ -396,12 +397,14 @@ void Connection::take_reply() {
     if (handshake) take_handshake_reply();
 }
 
-/// Remembers which scripts the server knows, and whether it permits the queue. After NOSCRIPT the server
-/// knows no script any more, for example because of SCRIPT FLUSH.
+/// Remembers which scripts the server knows, and whether it permits digests and the queue. After NOSCRIPT the
+/// server knows no script any more, for example because of SCRIPT FLUSH.
 void Connection::learn_from(const PendingReply& command, bool form_refused) noexcept {
     const auto& reply = incoming_;
     if (reply.is_error("NOSCRIPT"))
         known_.reset();
+    else if (command.are_digests_refused(reply))
+        allows_digests_ = false;
     else if (form_refused)
         allows_queue_ = false;
     else if (command.script && command.requester)

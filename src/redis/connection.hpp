@@ -260,7 +260,8 @@ private:
     ReplyParser parser_{incoming_};
     detail::PendingReplies pending_{};
 
-    bool allows_queue_ = true;  // false after the server has refused a key or command of a queue
+    bool allows_queue_ = true;    // false after the server has refused a key or command of a queue
+    bool allows_digests_ = true;  // false after the server has refused EVALSHA
     std::bitset<detail::scripts::all.size()>
         known_{};  // the scripts that the server has run on this connection
 

@@ -238,7 +238,7 @@ void RoundDriver::send(std::size_t node) {
     if (!queued_[node]) write(node);
 }
 
-/// Writes the commands of all requests that include this node.
+/// Writes the commands of all requests that lack the vote of this node.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     awaits_reply_.set(node);
@@ -250,7 +250,7 @@ void RoundDriver::write(std::size_t node) {
     std::vector<Command> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i)
-        if (round_.includes(node, i)) commands.push_back(requests[i].command);
+        if (round_.lacks_vote(node, i)) commands.push_back(requests[i].command);
     connections_[node]->send(commands, *this, round_.awaits_answers());
 }
 
@@ -285,10 +285,13 @@ void RoundDriver::take_answers(std::size_t node) {
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
-    if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
-        // The command can be sent in several forms. The server does not know the digest of the script, or the
-        // Redis user may not use the queue. The connection has recorded this, so it chooses another form now:
-        // with the whole script, or without the queue.
+    if (answer.is_form_refused(reply)) {
+        // The command can be sent in several forms. The server does not know the digest of the script, or
+        // refuses every digest, or the Redis user may not use the queue. The connection has recorded this, so
+        // it chooses another form now: with the whole script, or without the queue. Of several commands, the
+        // later ones are sent again as well, so that the replies keep the order of the requests. They are
+        // extensions, which may be executed twice.
+        stop_awaiting(node);
         write(node);
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;

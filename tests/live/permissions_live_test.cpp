@@ -6,7 +6,7 @@
 namespace redlock::test {
 namespace {
 
-const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval", "evalsha"};
+const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval"};
 
 /// A server with a user who has the needed permissions and `more`, except `missing`.
 struct Server {
@@ -15,6 +15,7 @@ struct Server {
         std::string rules = "worker on >s3cret resetkeys ~orders:* -@all" + more;
         for (const auto& command : needed)
             if (command != missing) rules += " +" + command;
+        if (missing != "evalsha") rules += " +evalsha";
         server.emplace(RedisConfig{}.no_default_user().user(rules).user("admin on >s3cret ~* +@all"));
         if (quarantine > 0ms) whole_since(*server, 1min);
         nodes.emplace({server->uri("worker", "s3cret")},
@@ -42,6 +43,28 @@ TEST(Permissions, TheDocumentedMinimumIsEnough) {
             EXPECT_EQ(holder(*server->server), "(nil)");
         }
     }
+}
+
+/// Extends and releases two locks by turns, so that scripts are known to the connection.
+void expect_to_extend_and_release(RedisNodes& nodes) {
+    Lock lock{nodes, the_resource, {.ttl = 20s}};
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        for (int k = 0; k < 4; ++k) EXPECT_THAT(lock.extend(30s), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+}
+
+// D6. Without EVALSHA, each script is sent in full.
+TEST(Permissions, ForEvalshaAreNotNeeded) {
+    Server server{"evalsha"};
+    expect_to_extend_and_release(*server.nodes);
+}
+
+TEST(Permissions, EvalshaMayBeRenamed) {
+    const RedisServer server{RedisConfig{}.line("rename-command EVALSHA \"\"")};
+    RedisNodes nodes{{server.uri()}, {.node_timeout = 2s}};
+    expect_to_extend_and_release(nodes);
 }
 
 // A query omits what it may not read beside the lock. A description that may not be written is omitted.

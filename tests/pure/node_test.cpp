@@ -546,13 +546,69 @@ TEST_F(NodeTest, ABatchSendsAScriptInFullOnlyOnce) {
                 ElementsAre("1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA"));
 }
 
-TEST_F(NodeTest, ABatchWithAForgottenScriptSucceedsTheNextTime) {
+TEST_F(NodeTest, ABatchWithAForgottenScriptIsSentInFull) {
     (void)acquire("A");
     const std::vector batch(3, request(Verb::compare_and_expire, "A"));
     (void)ask(batch);
     server().redis->restart("run-0", server().redis->keys());
-    for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].cause, Errc::server_error);
     for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].vote, Vote::granted);
+}
+
+/// The server answers each command by digest with this error.
+struct AServerThatRefusesDigests : testing::TestWithParam<const char*>, RoundDriverWorld {
+    AServerThatRefusesDigests() : RoundDriverWorld(1) {
+        network.server(0).refuses_command = [](const auto& words) {
+            return words.front() == "EVALSHA" ? "-" + std::string{GetParam()} + "\r\n" : std::string{};
+        };
+        (void)acquire("A");
+        network.server(0).forget_log();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Errors, AServerThatRefusesDigests,
+                         testing::Values("ERR unknown command 'EVALSHA', with args beginning with: '2'",
+                                         "NOPERM this user has no permissions to run the 'evalsha' command"));
+
+// D6.
+TEST_P(AServerThatRefusesDigests, GetsScriptsInFullAndIsAskedOnce) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_THAT(network.server(0).log(),
+                ElementsAre("1 EVAL", "1 EVALSHA", "1 EVAL", "1 EVAL", "1 EVAL", "1 EVAL"));
+}
+
+TEST_P(AServerThatRefusesDigests, GetsEachScriptOfABatchInFull) {
+    (void)acquire("B");
+    const std::vector batch{request(Verb::compare_and_expire, "A"), request(Verb::compare_and_expire, "B"),
+                            request(Verb::compare_and_expire, "A")};
+    for (int i = 0; i < 2; ++i) {
+        const auto tallies = ask(batch);
+        EXPECT_EQ(tallies[0][0].vote, Vote::granted);
+        EXPECT_EQ(tallies[1][0].vote, Vote::refused);
+        EXPECT_EQ(tallies[2][0].vote, Vote::granted);
+    }
+    EXPECT_EQ(std::ranges::count(network.server(0).log(), "1 EVALSHA"), 2) << "behind the first one only";
+}
+
+// A release whose round is over is sent again by its connection.
+TEST_P(AServerThatRefusesDigests, GetsALateReleaseInFull) {
+    (void)release("nobody");
+    network.server(0).paused = true;
+    (void)release("A");
+    network.resume(0);
+    for (const auto* const owner : {"B", "C", "D"}) {
+        (void)acquire(owner);
+        network.pass(1ms);
+    }
+    EXPECT_NE(holder(0), "A");
+}
+
+// PING only has to be answered.
+TEST_F(NodeTest, AServerWithoutPingIsReady) {
+    server().refuses_command = [](const auto& words) {
+        return std::string{words.front() == "PING" ? "-ERR unknown command 'PING'\r\n" : ""};
+    };
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
 }
 
 }  // namespace

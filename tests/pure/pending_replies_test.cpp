@@ -198,7 +198,7 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
 
 // ---- Which replies refuse only the form of a command
 
-TEST(PendingReplies, AnUnknownDigestAndAForbiddenQueueRefuseTheForm) {
+TEST(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
     const auto error = [](std::string_view text) {
         return Reply{.kind = Reply::Kind::error, .text = std::string{text}};
     };
@@ -206,13 +206,17 @@ TEST(PendingReplies, AnUnknownDigestAndAForbiddenQueueRefuseTheForm) {
     const PendingReply in_queue{.uses_queue = true};
     const PendingReply plain;
     EXPECT_TRUE(by_sha1.is_form_refused(error("NOSCRIPT No matching script.")));
-    EXPECT_FALSE(by_sha1.is_form_refused(error("NOPERM no permissions")));
+    EXPECT_TRUE(by_sha1.is_form_refused(error("NOPERM no permissions to run the 'evalsha' command")));
+    EXPECT_TRUE(by_sha1.is_form_refused(error("ERR unknown command 'EVALSHA', with args beginning with: ")));
+    EXPECT_FALSE(by_sha1.is_form_refused(error("ERR Error running script")));
+    EXPECT_FALSE(by_sha1.is_form_refused({.kind = Reply::Kind::text, .text = "ERR unknown command"}));
     EXPECT_TRUE(in_queue.is_form_refused(error("NOPERM no permissions")));
     EXPECT_FALSE(in_queue.is_form_refused(error("NOSCRIPT No matching script.")));
     EXPECT_FALSE(in_queue.is_form_refused(error("OOM command not allowed")));
     EXPECT_FALSE(in_queue.is_form_refused({.kind = Reply::Kind::text, .text = "NOPERM"}));
     EXPECT_FALSE(plain.is_form_refused(error("NOSCRIPT No matching script.")));
     EXPECT_FALSE(plain.is_form_refused(error("NOPERM no permissions")));
+    EXPECT_FALSE(plain.is_form_refused(error("ERR unknown command 'EVAL'")));
 }
 
 // ---- The SET that has neither a reply nor a release (B5).

@@ -100,11 +100,18 @@ struct PendingReply {
                 .shared = shared};
     }
 
+    /// Returns true if the reply means that the server refuses every digest, because EVALSHA is renamed away
+    /// or forbidden by an ACL.
+    bool are_digests_refused(const Reply& by) const noexcept {
+        return by_sha1 && (by.is_error("NOPERM") || is_unknown_command(by));
+    }
+
     /// Returns true if the reply means that the command was not executed, but can be in another form: with
     /// the whole script, or without the queue.
     bool is_form_refused(const Reply& by) const noexcept {
         if (by.kind != Reply::Kind::error) return false;
-        return by.is_error("NOSCRIPT") ? by_sha1 : uses_queue && cause_of(by) == Errc::permission_denied;
+        if (by.is_error("NOSCRIPT") || are_digests_refused(by)) return by_sha1;
+        return uses_queue && cause_of(by) == Errc::permission_denied;
     }
 };
 

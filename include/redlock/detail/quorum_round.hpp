@@ -324,6 +324,11 @@ public:
         return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
     }
 
+    /// Returns true if the request includes the node, and the vote of the node on it is missing.
+    bool lacks_vote(std::size_t node, std::size_t request) const {
+        return request >= nodes_[node].next_reply && includes(node, request);
+    }
+
 private:
     // ---- Votes
 

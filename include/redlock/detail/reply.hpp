@@ -45,6 +45,12 @@ inline bool has_too_many_clients(const Reply& reply) noexcept {
     return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR max number of clients ");
 }
 
+/// Returns true if the server has no command of this name, for example because rename-command has taken it
+/// away. It says so in the text of a plain ERR.
+inline bool is_unknown_command(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR unknown command");
+}
+
 /// Returns the meaning of an error reply, by its first word. There are two exceptions, because servers say
 /// the following in the text of a plain ERR: they have too many clients, or a script may not run a command.
 inline Errc cause_of(const Reply& error) noexcept {
