@@ -1,6 +1,7 @@
 #include "group_members.hpp"
 
 #include "group_signals.hpp"
+#include "process_stat.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -18,22 +18,7 @@ namespace {
 
 /// Returns false if /proc belongs to another namespace of processes, or hides the processes of other users.
 bool proc_shows_all_processes() {
-    std::error_code error;
-    return std::filesystem::read_symlink("/proc/self", error) == std::to_string(::getpid()) &&
-           ::access("/proc/1", F_OK) == 0;
-}
-
-/// Reads a text such as "17 (name) S 1 17 ...". A process is shown as a zombie (Z) when its first thread has
-/// ended, even if other threads of it run.
-bool has_ended(const std::string& stat) {
-    std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
-    char state = 0;
-    fields >> state;
-    std::string skipped;
-    for (int i = 0; i < 16; ++i) fields >> skipped;
-    long threads = 0;
-    fields >> threads;
-    return state == 'X' || (state == 'Z' && threads <= 1);
+    return proc_shows_our_processes() && ::access("/proc/1", F_OK) == 0;
 }
 
 enum class Kind : std::uint8_t { foreign, zombie, alive };

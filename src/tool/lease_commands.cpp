@@ -154,7 +154,7 @@ public:
     void describe_holder() const {
         algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
-    void hand_to(const LeaseKeeper& keeper, const Signals& signals) {
+    void hand_to(LeaseKeeper& keeper, const Signals& signals) {
         keeper_process_ = keeper.keep_in_background(nodes_, {resources_, options_, lease_}, signals);
     }
     /// Also ends the keeper, if there is one.

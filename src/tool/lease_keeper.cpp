@@ -1,7 +1,6 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
-#include "open_descriptors.hpp"
 #include "words.hpp"
 
 #include <redlock/algorithm.hpp>
@@ -12,33 +11,18 @@
 #include "blocking_renewals.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <exception>
 #include <memory>
-#include <stdexcept>
 #include <stop_token>
 #include <system_error>
 
 namespace redlock::tool {
 namespace {
-
-using namespace std::chrono_literals;
-
-int open_process([[maybe_unused]] pid_t process) {
-#if defined(SYS_pidfd_open)
-    return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));  // closed by exec, as all of them are
-#else
-    errno = ENOSYS;
-    return -1;
-#endif
-}
 
 constexpr int descriptor_in_keeper = STDERR_FILENO + 1;  // of the other process
 
@@ -57,17 +41,6 @@ void release(detail::LeaseState& state, std::uint64_t acquisition) {
     state.describe_holder(before, {});
 }
 
-bool process_ends_before(Clock::time_point instant) noexcept {
-    for (;;) {
-        pollfd process{descriptor_in_keeper, POLLIN, 0};
-        const auto left =
-            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
-        const auto most = std::chrono::ceil<std::chrono::milliseconds>(left);
-        if (::poll(&process, 1, static_cast<int>(most.count())) > 0) return true;
-        if (boot_clock().now() >= instant) return false;
-    }
-}
-
 /// Whoever reads from a pipe waits until nobody can write into it: it must not be kept open for longer than
 /// the other process does.
 bool may_keep_stderr(pid_t process) {
@@ -83,13 +56,13 @@ bool may_keep_stderr(pid_t process) {
 /// reach this process, nobody waits for the end of this process, and the file system of the current directory
 /// can be unmounted. Nothing that is used later has a relative path: the path of a unix socket is absolute,
 /// the certificates have been read, and TlsContext has made the paths of SSL_CERT_DIR absolute.
-void leave_caller(pid_t process, int descriptor, const Signals& signals) {
+void leave_caller(WatchedProcess& process, const Signals& signals) {
     ::setsid();
     [[maybe_unused]] const int moved = ::chdir("/");
     signals.restore();
     Signals::ignore_failed_writes();
-    const bool keeps_stderr = may_keep_stderr(process);
-    keep_descriptor(descriptor, descriptor_in_keeper);
+    const bool keeps_stderr = may_keep_stderr(process.id());
+    process.keep_descriptor_only(descriptor_in_keeper);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(null, STDIN_FILENO);
     ::dup2(null, STDOUT_FILENO);
@@ -99,7 +72,7 @@ void leave_caller(pid_t process, int descriptor, const Signals& signals) {
 
 /// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
 /// other process.
-int keep(Nodes& nodes, const KeptLock& lock, pid_t process) {
+int keep(Nodes& nodes, const KeptLock& lock, const WatchedProcess& process) {
     bool lost = false;
     Result loss{Errc::lost};
     auto options = lock.options;
@@ -113,33 +86,23 @@ int keep(Nodes& nodes, const KeptLock& lock, pid_t process) {
     detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
     for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
-        if (process_ends_before(next_turn)) break;
+        if (process.ends_before(next_turn)) break;
     if (lost)
         say_without_waiting(lock.resources.front() + ": " + loss.message() + "; process " +
-                            std::to_string(process) + " goes on without the lock");
+                            std::to_string(process.id()) + " goes on without the lock");
     if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
     return lost ? exit_status::lost : 0;
 }
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(pid_t process) : process_(process), descriptor_(open_process(process)) {
-    if (descriptor_ >= 0) return;
-    throw std::invalid_argument{"--while-pid: process " + std::to_string(process) + ": " +
-                                std::generic_category().message(errno)};
-}
-
-LeaseKeeper::~LeaseKeeper() {
-    ::close(descriptor_);
-}
-
-pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) const {
+pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return child;
     int status = exit_status::internal;
     try {
-        leave_caller(process_, descriptor_, signals);
+        leave_caller(process_, signals);
         status = keep(nodes, lock, process_);
     } catch (const std::exception& error) {  // the lease ends by itself
         say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());

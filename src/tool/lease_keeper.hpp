@@ -2,6 +2,7 @@
 #pragma once
 
 #include "signals.hpp"
+#include "watched_process.hpp"
 
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
@@ -24,11 +25,8 @@ struct KeptLock {
 class LeaseKeeper {
 public:
     /// From here on the process cannot be mistaken for a later one with the same number. Throws
-    /// std::invalid_argument if there is no such process.
-    explicit LeaseKeeper(pid_t process);
-    ~LeaseKeeper();
-    LeaseKeeper(const LeaseKeeper&) = delete;
-    LeaseKeeper& operator=(const LeaseKeeper&) = delete;
+    /// std::invalid_argument if there is no such process, or if it cannot be watched.
+    explicit LeaseKeeper(pid_t process) : process_(process) {}
 
     /// Leaves a process behind, the keeper. It extends the lock by the plan of a Watchdog until the other
     /// process has ended, and then releases it. It never releases a lock that may be valid while the other
@@ -37,11 +35,10 @@ public:
     /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also
     /// the stderr of the other process. The keeper leaves the current directory. Its signals are as `signals`
     /// found them. Returns the process id of the keeper. Throws std::system_error if no process can be made.
-    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) const;
+    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals);
 
 private:
-    const pid_t process_;
-    const int descriptor_;  // of the process
+    WatchedProcess process_;
 };
 
 }  // namespace redlock::tool

@@ -5,17 +5,26 @@
 #include "tool_world.hpp"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace redlock::test {
@@ -282,6 +291,98 @@ TEST_F(AKeeperWithAFastClock, DoesNotReleaseALockThatItCouldNotExtend) {
         EXPECT_TRUE(wait_until([&] { return clients(node) == 1; }));
     EXPECT_EQ(world.keys(), 3U);
 }
+
+/// From now on, also behind exec(), pidfd_open() fails with this error, as in a container whose profile does
+/// not know it (EPERM), or before Linux 5.3 (ENOSYS).
+bool refuse_pidfd_open(int error) {
+    std::array<sock_filter, 4> program{
+        {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
+         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+    const sock_fprog filter{program.size(), program.data()};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+class AKeeperWithoutPidfdOpen : public LeaseKeeper, public testing::WithParamInterface<int> {
+protected:
+    /// Runs `redlock acquire --while-pid` of the script. `prepare` is called first.
+    template <class Prepare>
+    Outcome acquire_for(const std::string& ttl, Prepare prepare) const {
+        auto words = acquire({"--ttl", ttl, "--node-timeout", "300ms"});
+        words.insert(words.begin(), REDLOCK_TOOL);
+        std::vector<char*> pointers;
+        for (auto& word : words) pointers.push_back(word.data());
+        pointers.push_back(nullptr);
+        const auto nodes = world.environment().front();
+        ForkedChild command{[&](auto) {
+            ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
+            ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
+            ::putenv(const_cast<char*>(nodes.c_str()));
+            if (refuse_pidfd_open(GetParam()) && prepare()) ::execv(REDLOCK_TOOL, pointers.data());
+            ::_exit(99);
+        }};
+        const int status = command.wait();
+        return {status, world.in("out"), world.in("err")};
+    }
+    static bool nothing() { return true; }
+};
+
+// A process that has ended, and for which nobody has waited, has ended.
+TEST_P(AKeeperWithoutPidfdOpen, KeepsTheLockUntilTheProcessEnds) {
+    const auto outcome = acquire_for("2s", nothing);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto extensions = [&] { return calls(world[1], "pexpire"); };
+    EXPECT_TRUE(wait_until([&] { return extensions() >= 4; })) << "more than a ttl";
+    EXPECT_EQ(holder(world[0], "job"), owner_in(outcome));
+    ::kill(script.pid(), SIGKILL);
+    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
+    const auto left = keepers();
+    for (const auto pid : left) EXPECT_EQ(status_of(pid), 0);
+    EXPECT_EQ(world.in("err"), "");
+}
+
+TEST_P(AKeeperWithoutPidfdOpen, ReleasesALockThatLastsLonger) {
+    const auto outcome = acquire_for("1h", nothing);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    script.kill();
+    EXPECT_EQ(status_of(left.front()), 0) << "released, and not lost";
+}
+
+TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedForAProcessThatDoesNotExist) {
+    script.kill();
+    const auto outcome = acquire_for("1h", nothing);
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_EQ(outcome.err,
+              "redlock: --while-pid: process " + std::to_string(script.pid()) + ": No such process\n");
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedIfProcShowsNoProcesses) {
+    const auto hide_proc = [] {
+        return ::unshare(CLONE_NEWNS) == 0 &&
+               ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+               ::mount("tmpfs", "/proc", "tmpfs", 0, nullptr) == 0;
+    };
+    const auto outcome = acquire_for("1h", hide_proc);
+    if (outcome.status == 99) GTEST_SKIP() << "this user cannot hide /proc";
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_EQ(outcome.err, "redlock: --while-pid: process " + std::to_string(script.pid()) +
+                               ": this takes the system call pidfd_open (" +
+                               std::generic_category().message(GetParam()) +
+                               ") or a /proc that shows the process\n");
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(IfIt, AKeeperWithoutPidfdOpen, testing::Values(EPERM, ENOSYS, EACCES),
+                         [](const auto& it) {
+                             return it.param == ENOSYS  ? "IsMissing"
+                                    : it.param == EPERM ? "IsForbidden"
+                                                        : "IsDenied";
+                         });
 
 class AKeeperOfAFailedAcquisition : public LeaseKeeper {};
 

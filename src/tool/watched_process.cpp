@@ -1,0 +1,106 @@
+#include "watched_process.hpp"
+
+#include "open_descriptors.hpp"
+#include "process_stat.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_every = 200ms;  // into the directory
+
+int open_process([[maybe_unused]] pid_t process) {
+#if defined(SYS_pidfd_open)
+    return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));  // closed by exec, as all of them are
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+/// Linux before 5.3 has no pidfd_open(). The profiles of some containers forbid it.
+bool is_unavailable(int error) noexcept {
+    return error == ENOSYS || error == EPERM || error == EACCES;
+}
+
+/// Returns whether the process whose directory this is has ended. Its file is gone with it (ENOENT), or does
+/// not belong to a process any more (ESRCH). Any other error says nothing about the process.
+bool has_ended_in(int directory) noexcept {
+    const int file = ::openat(directory, "stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return errno == ENOENT || errno == ESRCH;
+    std::array<char, 1024> text{};
+    const auto size = ::read(file, text.data(), text.size());
+    const int error = errno;
+    ::close(file);
+    if (size < 0) return error == ENOENT || error == ESRCH;
+    return size > 0 && has_ended({text.data(), static_cast<std::size_t>(size)});
+}
+
+int open_directory(pid_t process) {
+    if (!proc_shows_our_processes()) return -1;
+    return ::open(("/proc/" + std::to_string(process)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+[[noreturn]] void fail(pid_t process, const std::string& problem) {
+    throw std::invalid_argument{"--while-pid: process " + std::to_string(process) + ": " + problem};
+}
+
+}  // namespace
+
+WatchedProcess::WatchedProcess(pid_t process) : id_(process), descriptor_(open_process(process)) {
+    if (descriptor_ >= 0) return;
+    const std::error_code error{errno, std::generic_category()};
+    if (!is_unavailable(error.value())) fail(process, error.message());
+    kind_ = Kind::directory;
+    descriptor_ = open_directory(process);
+    if (descriptor_ >= 0) return;
+    if (::kill(process, 0) != 0 && errno == ESRCH) fail(process, std::generic_category().message(ESRCH));
+    fail(process,
+         "this takes the system call pidfd_open (" + error.message() + ") or a /proc that shows the process");
+}
+
+WatchedProcess::~WatchedProcess() {
+    ::close(descriptor_);
+}
+
+void WatchedProcess::keep_descriptor_only(int number) noexcept {
+    keep_descriptor(descriptor_, number);
+    descriptor_ = number;
+}
+
+bool WatchedProcess::has_ended(std::chrono::milliseconds most) const noexcept {
+    if (kind_ == Kind::directory) {
+        if (has_ended_in(descriptor_)) return true;
+        (void)::poll(nullptr, 0,
+                     static_cast<int>(std::min<std::chrono::milliseconds>(most, look_every).count()));
+        return false;
+    }
+    pollfd process{descriptor_, POLLIN, 0};
+    return ::poll(&process, 1, static_cast<int>(most.count())) > 0;
+}
+
+bool WatchedProcess::ends_before(Clock::time_point instant) const noexcept {
+    for (;;) {
+        const auto left =
+            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
+        if (has_ended(std::chrono::ceil<std::chrono::milliseconds>(left))) return true;
+        if (boot_clock().now() >= instant) return false;
+    }
+}
+
+}  // namespace redlock::tool

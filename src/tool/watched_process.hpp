@@ -1,0 +1,42 @@
+// Waits for the end of a process that need not be a child.
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace redlock::tool {
+
+/// Holds a descriptor of the process, so the process cannot be mistaken for a later one with the same number.
+/// This is the descriptor of pidfd_open(), or, if this system call is missing or forbidden, that of the
+/// directory /proc/PID, in which a file is read from time to time.
+class WatchedProcess {
+public:
+    /// Throws std::invalid_argument if there is no such process, or if it can be watched in neither way.
+    explicit WatchedProcess(pid_t process);
+    ~WatchedProcess();
+    WatchedProcess(const WatchedProcess&) = delete;
+    WatchedProcess& operator=(const WatchedProcess&) = delete;
+
+    pid_t id() const noexcept { return id_; }
+
+    /// Closes every other descriptor from `number` up, and uses this number.
+    void keep_descriptor_only(int number) noexcept;
+
+    /// Blocks until the process has ended, or until the instant. Returns true if the process has ended. A
+    /// process lives as long as the system does not say that it has ended.
+    bool ends_before(Clock::time_point instant) const noexcept;
+
+private:
+    enum class Kind : std::uint8_t { pidfd, directory };
+
+    bool has_ended(std::chrono::milliseconds most) const noexcept;
+
+    const pid_t id_;
+    Kind kind_ = Kind::pidfd;
+    int descriptor_;
+};
+
+}  // namespace redlock::tool
