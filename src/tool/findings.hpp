@@ -31,6 +31,9 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
+/// What to change if a server is a member of a Redis Cluster.
+inline constexpr auto* remedy_for_cluster = "cluster-enabled no, on independent servers";
+
 /// A function that judges one node, and adds what it finds.
 using Judge = void(const NodeFacts& node, const LockProfile& profile, Findings& findings);
 

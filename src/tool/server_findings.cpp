@@ -83,7 +83,7 @@ void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
     if (info.mode == "cluster")
         findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
                             "it serves only its own slots, and its replicas are promoted automatically",
-                            "cluster-enabled no, on independent servers"});
+                            remedy_for_cluster});
 }
 
 void judge_failover(const NodeFacts& node, const LockProfile& profile, Findings& findings) {

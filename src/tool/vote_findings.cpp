@@ -6,6 +6,7 @@
 #include <redlock/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace redlock::tool {
@@ -17,9 +18,19 @@ std::string text_of(const NodeError& error) {
     return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
 }
 
-std::string remedy_for(std::error_code cause, const NodeFacts& node) {
-    if (cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
-    const auto* const row = detail::find_error(static_cast<Errc>(cause.value()));
+/// Returns true if a member of a Redis Cluster has refused a key that is not in its slots.
+bool is_refusal_of_cluster(const NodeError& error) {
+    constexpr std::array words{"MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT"};
+    return std::ranges::any_of(words, [&](const char* word) { return error.detail.starts_with(word); });
+}
+
+std::string remedy_for(const NodeError& error, const NodeFacts& node) {
+    if (error.cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
+    if (is_refusal_of_cluster(error)) return remedy_for_cluster;
+    if (error.cause == Errc::connection_failed && node.name.starts_with('/'))
+        return "start the server, or correct the path; check unixsocket, unixsocketperm, maxclients and the "
+               "permissions of the directory";
+    const auto* const row = detail::find_error(static_cast<Errc>(error.cause.value()));
     return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
 }
 
@@ -67,7 +78,7 @@ Finding failed(const PermissionCheck& check, const NodeFacts& node) {
     const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
                                 : check.error.cause == Errc::read_only   ? "role"
                                                                          : "check";
-    return {Severity::unsafe, subject, what, "it grants no lock", remedy_for(check.error.cause, node), false};
+    return {Severity::unsafe, subject, what, "it grants no lock", remedy_for(check.error, node), false};
 }
 
 }  // namespace
@@ -77,7 +88,7 @@ Finding unreachable_finding(const NodeFacts& node) {
             "reach",
             text_of(node.unreachable),
             "it has no vote",
-            remedy_for(node.unreachable.cause, node),
+            remedy_for(node.unreachable, node),
             false,
             node.unreachable};
 }

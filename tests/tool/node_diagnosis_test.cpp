@@ -230,6 +230,21 @@ TEST(NodeDiagnosis, HasTheCauseIfTheNodeCannotBeAsked) {
     }
 }
 
+// What is written for ports and firewalls does not help with a socket that this user may not open.
+TEST(NodeDiagnosis, SuggestsOtherSettingsForAUnixSocket) {
+    const auto remedy_for = [](const std::string& name) {
+        return findings_after([=](NodeFacts& node) {
+                   node.name = name;
+                   node.unreachable = {Errc::connection_failed, "Permission denied"};
+               })
+            .at(0)
+            .remedy;
+    };
+    EXPECT_THAT(remedy_for("/run/redis.sock"),
+                testing::AllOf(HasSubstr("unixsocketperm"), Not(HasSubstr("port"))));
+    EXPECT_THAT(remedy_for("10.0.0.1:6379"), testing::AllOf(HasSubstr("port"), Not(HasSubstr("unixsocket"))));
+}
+
 // ---- What was tried
 
 PermissionCheck forbidden(const std::string& words) {
@@ -295,6 +310,19 @@ TEST(PermissionChecks, CostTheVoteIfTheyFail) {
         const auto diagnosis = diagnose({&node, 1}, {});
         EXPECT_EQ(diagnosis.nodes[0].verdict(), Severity::unsafe);
         EXPECT_EQ(diagnosis.votes, 0U);
+    }
+}
+
+TEST(PermissionChecks, SuggestIndependentServersInPlaceOfARedisCluster) {
+    for (const auto* const words : {"MOVED 12179 10.0.0.2:6379", "ASK 12179 10.0.0.2:6379",
+                                    "CLUSTERDOWN Hash slot not served", "CROSSSLOT Keys in request"}) {
+        auto node = healthy();
+        node.info.mode = "cluster";
+        node.permission_checks.push_back({"release", "orders:42", "+eval", {Errc::server_error, words}});
+        const auto diagnosis = diagnose({&node, 1}, {});
+        EXPECT_EQ(brief(diagnosis.nodes[0].findings),
+                  (std::vector<std::string>{"unsafe check", "warning mode"}));
+        EXPECT_THAT(advice_of(diagnosis, {&node, 1}), HasSubstr("cluster-enabled no")) << words;
     }
 }
 
