@@ -105,7 +105,7 @@ ordered_json json_of(const std::string& resource, const LockStatus& status) {
     const bool held = status.kind == LockStatus::Kind::held;
     return {{"resource", resource},
             {"state", name_of(status.kind)},
-            {"summary", summary_of(status)},
+            {"summary", line_of_who(status)},
             {"answered", status.answered},
             {"owner", where(held, status.owner)},
             {"ours", where(held, is_ours(status.owner))},

@@ -76,6 +76,17 @@ std::string summary_of(const LockStatus& status) {
            " the key is no lock: it refuses everybody until it is deleted";
 }
 
+std::string line_of_who(const LockStatus& status) {
+    using Kind = LockStatus::Kind;
+    auto text = summary_of(status);
+    if (status.kind != Kind::no_quorum && status.kind != Kind::uncertain) return text;
+    for (const auto& node : status.nodes)
+        if (node.state == NodeStatus::State::unknown)
+            text += "; " + node.name + " " + node.cause.message() +
+                    (node.detail.empty() ? "" : " (" + node.detail + ")");
+    return text;
+}
+
 // ---- The names stand in the order of the enumerators.
 
 const char* name_of(LockStatus::Kind kind) noexcept {

@@ -77,7 +77,7 @@ int who(const StatusArguments& request) {
     if (request.json)
         print_json_of_who(std::cout, request.resource, status);
     else
-        std::cout << escaped(summary_of(status)) << '\n';
+        std::cout << escaped(line_of_who(status)) << '\n';
     return exit_status_of(status);
 }
 

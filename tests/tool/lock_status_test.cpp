@@ -28,6 +28,25 @@ TEST(LockStatus, IsSummarizedInALine) {
               "uncertain: " + a + " on 2 of 5 nodes, and 1 of 5 nodes did not answer");
 }
 
+// `who` has this line only, without the table of `status`.
+TEST(LockStatus, SaysInTheLineOfWhoWhyNodesDidNotAnswer) {
+    auto nodes = support::nodes_of("a??");
+    nodes[1].name = "10.0.0.1:6379";
+    nodes[1].cause = Errc::server_error;
+    nodes[1].detail = "ERR DB index is out of range";
+    nodes[2].name = "10.0.0.2:6379";
+    nodes[2].cause = Errc::timed_out;
+    EXPECT_EQ(line_of_who(detail::conclude(nodes)),
+              "no quorum: 1 of 3 nodes answered; 10.0.0.1:6379 server error (ERR DB index is out of range); "
+              "10.0.0.2:6379 timed out");
+    nodes[1] = nodes[0];
+    EXPECT_EQ(line_of_who(detail::conclude(nodes)), "held by " + a + " on 2 of 3 nodes, expires in 10.0 s");
+    nodes[1] = support::nodes_of(".")[0];
+    EXPECT_EQ(
+        line_of_who(detail::conclude(nodes)),
+        "uncertain: " + a + " on 1 of 3 nodes, and 1 of 3 nodes did not answer; 10.0.0.2:6379 timed out");
+}
+
 TEST(LockStatus, ReportsAKeyThatExcludesAllClients) {
     EXPECT_EQ(summary_of(status_of("!!!")),
               "on 3 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
