@@ -10,6 +10,8 @@
 #include <redlock/error.hpp>
 #include <redlock/query.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -90,6 +92,10 @@ Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments
     worker.join();
     if (failure) std::rethrow_exception(failure);
     return acquisition;
+}
+
+bool tells_of_waiting(const AcquireArguments& arguments) {
+    return arguments.verbose || (!arguments.quiet && ::isatty(STDERR_FILENO) != 0);
 }
 
 std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,

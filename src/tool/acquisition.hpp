@@ -42,6 +42,11 @@ struct Acquisition {
 Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals);
 
+/// Returns true if the user wants to know what the command waits for: with --verbose, or at a terminal
+/// without
+/// --quiet.
+bool tells_of_waiting(const AcquireArguments& arguments);
+
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
 /// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the
 /// nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the

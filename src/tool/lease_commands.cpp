@@ -108,7 +108,9 @@ private:
 
 /// Parses the owner alone, or the whole text that tell() prints, as `$(redlock acquire ...)` has it.
 Owner owner_of(const std::string& text) {
-    if (text.empty()) throw std::invalid_argument{"--owner is required if REDLOCK_OWNER is not set"};
+    if (text.empty())
+        throw std::invalid_argument{
+            "--owner is required if REDLOCK_OWNER is not set; eval \"$(redlock acquire ...)\" sets it"};
     const auto begin = text.starts_with(owner_name) ? owner_name.size() : 0;
     const auto owner = Owner::parse(text.starts_with('{') ? owner_in_json(text)
                                                           : text.substr(begin, text.find('\n') - begin));
@@ -124,10 +126,12 @@ Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::
     return {.owner = owner_of(owner), .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
 }
 
+/// Prints commands for a shell. A script may evaluate them, or read a value from them.
 void print_lease(const Lease& lease, Clock::duration validity) {
     std::cout << owner_name << lease.owner.view() << '\n'
               << "validity_ms=" << std::chrono::floor<std::chrono::milliseconds>(validity).count() << '\n';
     if (lease.fencing_token != 0) std::cout << "fencing_token=" << lease.fencing_token << '\n';
+    std::cout << "export REDLOCK_OWNER=" << lease.owner.view() << '\n';  // for extend and release
 }
 
 /// What a script reads: the lease it has from now on.
@@ -185,7 +189,7 @@ private:
 int acquire(const LeaseCommandArguments& request) {
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
-    WaitReporter reporter{request.resource, false, !request.acquire.once()};
+    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());

@@ -208,9 +208,7 @@ int acquire_and_run(const RunArguments& request, L lock, Nodes& nodes, Signals& 
 
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
-    WaitReporter reporter{request.resource,
-                          request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0),
-                          !request.acquire.once()};
+    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto loss = std::make_shared<Loss>();

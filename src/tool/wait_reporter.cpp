@@ -25,9 +25,10 @@ void WaitReporter::round_ended(const Command& command, const Tally& tally,
         for (const auto& node : tally.reports())
             if (node.vote == Vote::refused) say(node.place);
     } else if (acquires(command.verb)) {
-        const bool answered = tally.granted() >= quorum(tally.size()) || algorithm::ruled_out(tally) ||
-                              algorithm::refused_by_holders(tally);
+        const bool refused = algorithm::ruled_out(tally) || algorithm::refused_by_holders(tally);
+        const bool answered = refused || tally.granted() >= quorum(tally.size());
         failed_ = answered ? 0 : failed_ + 1;
+        if (refused) record_refusal(command, tally);
         if (waits_ && failed_ == Retry{}.attempts)
             say_without_waiting(resource_ + ": " +
                                 Result{Errc::no_quorum, Tally{tally}, failed_, {}}.message() + "; waiting");
@@ -38,6 +39,18 @@ void WaitReporter::say(const QueuePlace& place) {
     if (!says_ || in_front_ == place.in_front) return;
     in_front_ = place.in_front;
     say_without_waiting("waiting for " + resource_ + ": " + text_of(place));
+}
+
+/// Most waits are over at the second attempt. A semaphore tries its other slots before it waits, so the
+/// second attempt is the one at the same resource.
+void WaitReporter::record_refusal(const Command& command, const Tally& tally) {
+    const auto resource = command.resources.empty() ? std::string{} : command.resources.front();
+    const bool again = refused_ == resource;
+    if (!refused_) refused_ = resource;
+    if (!again || !says_ || !waits_ || waiting_said_ || in_front_) return;
+    waiting_said_ = true;
+    say_without_waiting("waiting for " + resource_ + ": " +
+                        Result{Errc::held_by_other, Tally{tally}, 1, {}}.message());
 }
 
 }  // namespace redlock::tool

@@ -18,8 +18,8 @@ std::string text_of(const QueuePlace& place);
 /// Observes one acquisition, whose rounds all run in one thread.
 class WaitReporter final : public Observer {
 public:
-    /// If `says`, prints the place in the queue on stderr whenever it changes. If `waits`, prints once that
-    /// too few nodes answer.
+    /// If `says`, prints the place in the queue on stderr whenever it changes, or without a queue once that
+    /// the resource is held. If `waits`, prints once that too few nodes answer.
     WaitReporter(std::string resource, bool says, bool waits)
         : resource_(std::move(resource)), says_(says), waits_(waits) {}
 
@@ -28,11 +28,14 @@ public:
 
 private:
     void say(const QueuePlace& place);
+    void record_refusal(const Command& command, const Tally& tally);
 
     const std::string resource_;
     const bool says_;
     const bool waits_;
-    int failed_ = 0;                       // consecutive attempts without a quorum of answers
+    int failed_ = 0;  // consecutive attempts without a quorum of answers
+    bool waiting_said_ = false;
+    std::optional<std::string> refused_;   // the first resource that was refused
     std::optional<std::size_t> in_front_;  // as printed last
 };
 

@@ -45,6 +45,30 @@ protected:
     ShellOnATerminal shell{world.environment()};
 };
 
+TEST_F(Terminal, ShowsThatACommandWaits) {
+    world.occupy();
+    for (const std::string command : {" acquire --node-timeout 2s job", " run --node-timeout 2s job true"}) {
+        shell.enter(REDLOCK_TOOL + command);
+        EXPECT_TRUE(shell.shows("redlock: waiting for job: held by another on ")) << shell.screen();
+        shell.interrupt();
+        EXPECT_TRUE(shell.is_back()) << shell.screen();
+    }
+    shell.enter(REDLOCK_TOOL " acquire --node-timeout 2s --fair job");
+    EXPECT_TRUE(shell.shows("redlock: waiting for job: held for at most ")) << shell.screen();
+    shell.interrupt();
+    EXPECT_TRUE(shell.is_back()) << shell.screen();
+}
+
+TEST_F(Terminal, ShowsNothingOfAQuietCommandThatWaits) {
+    world.occupy();
+    const auto attempts = calls(world[0], "set");
+    shell.enter(REDLOCK_TOOL " acquire --node-timeout 2s --quiet job");
+    EXPECT_TRUE(wait_until([&] { return calls(world[0], "set") >= attempts + 5; }));
+    shell.interrupt();
+    EXPECT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_THAT(shell.screen(), testing::Not(HasSubstr("waiting for")));
+}
+
 // Where it is stopped, bash is to run it: dash starts programs by vfork(), and hangs in there when the new
 // process is stopped before it has become the program. So it does at any terminal, without us.
 TEST_F(Terminal, CtrlCEndsTheCommand) {

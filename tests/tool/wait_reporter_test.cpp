@@ -43,6 +43,43 @@ TEST(WaitReporter, ReportsMissingNodesOnlyAfterRepeatedFailures) {
     EXPECT_EQ(said_after({silent, silent, silent}), "") << "once is enough";
 }
 
+// The second attempt, because most waits are over by then. A semaphore first tries its other slots.
+TEST(WaitReporter, ReportsOnceThatTheResourceIsHeld) {
+    const std::vector<std::string> first{"slot:0"};
+    const std::vector<std::string> second{"slot:1"};
+    const Tally free{std::make_shared<const std::vector<std::string>>(3, "a")};
+    auto refused = free;
+    refused.refuse(0);
+    refused.refuse(2);
+    const auto said_by = [&](WaitReporter reporter, const std::vector<std::vector<std::string>>& attempts) {
+        testing::internal::CaptureStderr();
+        for (const auto& resources : attempts)
+            reporter.round_ended({.verb = Verb::set_if_absent, .resources = resources}, refused, 1ms);
+        return testing::internal::GetCapturedStderr();
+    };
+    const std::string line = "redlock: waiting for job: held by another on 2 of 3 nodes\n";
+    EXPECT_EQ(said_by({"job", true, true}, {first}), "");
+    EXPECT_EQ(said_by({"job", true, true}, {first, second}), "");
+    EXPECT_EQ(said_by({"job", true, true}, {first, second, first, first, first}), line);
+    EXPECT_EQ(said_by({"job", true, true}, {{}, {}, {}}), line);
+    EXPECT_EQ(said_by({"job", false, true}, {first, first}), "") << "nobody sits at a terminal";
+    EXPECT_EQ(said_by({"job", true, false}, {first, first}), "") << "it does not wait";
+}
+
+// The place in the queue says more.
+TEST(WaitReporter, ReportsThePlaceInPlaceOfTheHolder) {
+    const QueueTerms queue{.ticket = "ticket"};
+    const Command attempt{.verb = Verb::set_if_absent};
+    Tally refused{std::make_shared<const std::vector<std::string>>(1, "a")};
+    refused.refuse(0);
+    WaitReporter reporter{"job", true, true};
+    testing::internal::CaptureStderr();
+    reporter.round_ended(attempt, refused, 1ms);
+    reporter.round_ended({.verb = Verb::enter_queue, .queue = &queue}, refused, 1ms);
+    reporter.round_ended(attempt, refused, 1ms);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "redlock: waiting for job: free, nobody in front\n");
+}
+
 TEST(WaitReporter, EscapesTheNameOfTheResource) {
     WaitReporter reporter{"job\x1b[31m\n", false, true};
     const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
