@@ -56,7 +56,8 @@ net::awaitable<void> accept(tcp::acceptor& acceptor, redlock::RedisNodes& nodes,
     }
 }
 
-net::awaitable<void> request(tcp::endpoint server, std::string account) {
+/// Counts the request in `failed` if the answer is an error.
+net::awaitable<void> request(tcp::endpoint server, std::string account, int& failed) {
     tcp::socket socket{co_await net::this_coro::executor};
     co_await socket.async_connect(server, use_awaitable);
     const auto line = account + "\n";
@@ -64,17 +65,20 @@ net::awaitable<void> request(tcp::endpoint server, std::string account) {
     std::string answer;
     co_await net::async_read_until(socket, net::dynamic_buffer(answer), '\n', use_awaitable);
     std::cout << answer;
+    failed += answer.starts_with("error") ? 1 : 0;
 }
 
 int main(int argc, char** argv) try {
     redlock::RedisNodes nodes{node_list(argc, argv)};
     net::io_context context{1};
     tcp::acceptor acceptor{context, {net::ip::address_v4::loopback(), 0}};
+    int failed = 0;
     net::co_spawn(context, accept(acceptor, nodes, 9), net::detached);
     for (int i = 0; i < 9; ++i)
-        net::co_spawn(context, request(acceptor.local_endpoint(), std::to_string(i % 3)), net::detached);
+        net::co_spawn(context, request(acceptor.local_endpoint(), std::to_string(i % 3), failed),
+                      net::detached);
     context.run();
-    return 0;
+    return failed == 0 ? 0 : 1;
 } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 2;

@@ -46,7 +46,10 @@ std::string nightly_job(redlock::Nodes& nodes) {
 int check(FakeNodes::Mood mood, const std::string& expected) {
     FakeNodes nodes{mood};
     const auto outcome = nightly_job(nodes);
-    if (outcome == expected && nodes.rounds == 2) return 0;
+    if (outcome == expected && nodes.rounds == 2) {
+        std::cout << "as expected: " << outcome << '\n';
+        return 0;
+    }
     std::cerr << "expected '" << expected << "', not '" << outcome << "' in " << nodes.rounds << " rounds\n";
     return 1;
 }

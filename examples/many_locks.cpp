@@ -16,6 +16,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,15 @@ private:
 
 int main(int argc, char** argv) try {
     const std::size_t count = argc > 1 ? std::strtoul(argv[argc - 1], nullptr, 10) : 10'000;
+    if (count == 0) throw std::invalid_argument{"the last argument must be the number of locks"};
     // The thread is busy with all these operations, and may read a reply late on a machine with other load.
     redlock::RedisNodes nodes{node_list(argc > 1 ? argc - 1 : argc, argv), {.node_timeout = 2s}};
+    // Before thousands of locks wait for the nodes, one lock finds out whether the nodes answer.
+    redlock::Lock first{nodes, "session:first"};
+    if (const auto acquired = first.acquire(); !acquired) {
+        std::cerr << acquired.message() << '\n';
+        return 1;
+    }
     ManyLocks locks{nodes, count};
     return locks.run() ? 0 : 1;
 } catch (const std::exception& error) {

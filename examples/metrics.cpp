@@ -88,15 +88,18 @@ private:
 
 int main(int argc, char** argv) {
     try {
+        int failed = 0;
         Metrics metrics;
         {
             redlock::RedisNodes nodes{node_list(argc, argv), {.observer = &metrics}};
             for (int i = 0; i < 10; ++i) {  // stands for the work of your service
                 redlock::Lock lock{nodes, "orders:42"};
-                (void)lock.acquire();
+                const auto acquired = lock.acquire();
+                if (!acquired && ++failed == 1) std::cerr << acquired.message() << '\n';
             }
             std::cout << metrics.page();
         }
+        return failed == 0 ? 0 : 1;
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';
         return 2;

@@ -1,10 +1,11 @@
 // Gets the URIs of the nodes: from the arguments of the program, or else from REDLOCK_NODES, where commas
-// separate them. The URI of a master that Sentinels know contains commas itself, between the addresses of the
-// Sentinels. Those do not separate nodes.
+// separate them. Throws std::invalid_argument if there is none. The URI of a master that Sentinels know
+// contains commas itself, between the addresses of the Sentinels. Those do not separate nodes.
 #pragma once
 
 #include <cstdlib>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,7 @@ inline std::vector<std::string> node_list(int argc, char** argv) {
         const auto hosts = uris.back().find("+sentinel://");
         ended = hosts == std::string::npos || uris.back().find('/', hosts + 12) != std::string::npos;
     }
+    if (uris.empty())
+        throw std::invalid_argument{"no nodes: give their addresses as arguments, or set REDLOCK_NODES"};
     return uris;
 }

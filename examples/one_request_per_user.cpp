@@ -20,7 +20,10 @@ int serve(redlock::Nodes& nodes, const std::string& user, const std::function<vo
     redlock::Lock lock{nodes, "user:" + user + ":request", {.ttl = 10s}};
     const auto admitted = lock.try_acquire();
     if (admitted.error() == redlock::Errc::held_by_other) return 409;  // another request of this user
-    if (!admitted) return 503;                                         // a majority did not reply
+    if (!admitted) {                                                   // a majority did not reply
+        std::cerr << admitted.message() << '\n';
+        return 503;
+    }
     request();
     return 200;
 }  // the destructor releases the lock

@@ -61,6 +61,7 @@ std::string prices(redlock::Nodes& nodes, Cache& cache) {
     redlock::Lock lock{nodes, "cache:prices:refresh", {.ttl = 5s, .retry = {.delay = 50ms}, .fencing = true}};
     const auto acquired = cached ? lock.try_acquire() : lock.acquire_for(5s);
     if (!acquired && cached) return cached->text;
+    if (!acquired) std::cerr << "fetching without the lock: " << acquired.message() << '\n';
 
     if (const auto now = cache.get(); now && !now->too_old) return now->text;
     Entry fresh{.text = fetch_prices(), .written_by = lock.fencing_token()};  // 0 without a quorum

@@ -38,7 +38,8 @@ public:
           fencing_(fencing) {}
 
     void acquire_and_read() {
-        const auto acquired = lock_.acquire_for(20s);
+        say("asks for the lock");
+        const auto acquired = lock_.acquire_for(10s);
         if (!acquired) throw std::runtime_error("no lock: " + acquired.message());
         const auto content = fencing_ == Fencing::on ? store_.read(account, lock_.fencing_token()).content
                                                      : store_.read_unfenced(account);
