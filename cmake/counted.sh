@@ -4,7 +4,8 @@
 # that was started last. Otherwise it prints a line for every tenth of the steps, and for each test that took a minute
 # or longer.
 #
-# The output of ctest for a test that did not pass is shown at once. If another command fails, its whole output is
+# The output of ctest for a test that did not pass is shown at once. If a test was skipped, the reason is shown, which
+# ctest writes only into its own log. The variable CTEST_LOG has the path of this log. If another command fails, its whole output is
 # shown. The exit status is that of the command.
 set -u
 log=$1
@@ -39,6 +40,21 @@ took_long() {
     [ "${seconds%.*}" -ge 60 ] 2>/dev/null
 }
 
+# reason NAME: prints why the test was skipped. ctest may write it a little later than the line for the terminal.
+reason() {
+    [ -n "${CTEST_LOG:-}" ] || return 0
+    for _ in 1 2 3 4 5; do
+        found=$(sed -n '/^[0-9]*\/[0-9]* Test: /{s///;s/ .*//;h;}
+                        /^[a-z]*: skipped: /{s/^[a-z]*: skipped: //;H;x;s/\n/ /p;}
+                        /^skipped: /{s///;H;x;s/\n/ /p;}
+                        /: Skipped$/{n;H;x;s/\n/ /p;}' "$CTEST_LOG.tmp" "$CTEST_LOG" 2>/dev/null |
+            sed -n "s|^$1 ||p" | head -n 1)
+        [ -z "$found" ] || break
+        sleep 0.1
+    done
+    echo "    ${found:-no reason is given}"
+}
+
 count() {
     tenths=0 packages=0 done=0 tests='' latest=''
     while IFS= read -r line; do
@@ -65,6 +81,12 @@ count() {
             *) # ctest pads the name with dots
                 clear_line
                 printf '%s\n' "$line" | sed 's/ *\.\.\.\.*/ ... /'
+                case $line in
+                *'***Skipped'*)
+                    name=${line#*: }
+                    reason "${name%% *}"
+                    ;;
+                esac
                 ;;
             esac
             if [ -z "$on_terminal" ] && took_long "$line"; then

@@ -17,6 +17,8 @@ fi
 cores=$(getconf _NPROCESSORS_ONLN)
 log=build/$preset.log
 mkdir -p build
+# Ctrl-C ends the programs below as well, none of which says anything.
+trap 'printf "\ninterrupted; what was said until then: %s\n" "$log" >&2; exit 130' INT
 
 case $preset in
 clang) sh cmake/install-packages.sh build tool run test lint ;;
@@ -45,17 +47,15 @@ NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$pres
 
 # Runs three times as many tests as there are cores, because live tests mostly wait.
 jobs=$((3 * cores))
+log=build/$preset.tests.log
 echo "test: build/$preset, $jobs at a time"
 # Some kernels randomise memory mappings more than the sanitizers of g++ 12 and clang 14 tolerate.
 quiet_layout=
 case $preset in
 asan | tsan) if setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi ;;
 esac
+export CTEST_LOG="build/$preset/Testing/Temporary/LastTest.log"
+rm -f "$CTEST_LOG" # of the last run
 # shellcheck disable=SC2086  # two words or none
-sh cmake/counted.sh "build/$preset.tests.log" $quiet_layout ctest --preset "$preset" --no-tests=error \
-    --output-on-failure --parallel "$jobs" "$@" && status=0 || status=$?
-# Prints why a test was skipped, which ctest does not.
-sed -n '/^[0-9]*\/[0-9]* Test: /{s///;h;}
-        /^[a-z]*: skipped: /{s/^[a-z]*: skipped/: skipped/;H;x;s/\n//;p;}
-        /: Skipped$/{n;s/^/: skipped: /;H;x;s/\n//;p;}' "build/$preset/Testing/Temporary/LastTest.log"
-exit $status
+sh cmake/counted.sh "$log" $quiet_layout ctest --preset "$preset" --no-tests=error \
+    --output-on-failure --parallel "$jobs" "$@"

@@ -145,14 +145,17 @@ int bench(const BenchArguments& request) {
         acquired = acquired || measurement.acquire.count() > 0;
         if (request.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
+        signals.end_on_broken_pipe();
         print(std::cout, title, measurement);
         std::cout << std::flush;
+        Signals::ignore_failed_writes();
     }
     std::error_code error;
     if (interrupted)
         error = Errc::cancelled;
     else if (!acquired)
         error = Errc::no_quorum;
+    signals.end_on_broken_pipe();
     if (request.json) print_json(std::cout, rounds, error);
     if (interrupted) return exit_status::signalled + *interrupted;
     if (acquired) return 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <stdexcept>
 
 namespace redlock::tool {
@@ -12,6 +13,22 @@ namespace {
 std::string shell() {
     const char* const variable = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): no thread sets it
     return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
+}
+
+/// Names COMMAND in the usage, which the parser of options does not know.
+class UsageOfRun : public CLI::Formatter {
+public:
+    std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
+        return "Usage: " + name + " [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n" +  //
+               "       " + name + " [OPTIONS] RESOURCE -c STRING\n";
+    }
+};
+
+/// Adds an option of flock that has no meaning here, and says why.
+CLI::Option* add_refused(CLI::App& app, const std::string& names, const std::string& name,
+                         const std::string& reason, const std::string& help = {}) {
+    const auto refuse = [name, reason](std::int64_t) { throw CLI::ValidationError(name, reason); };
+    return app.add_flag_function(names, refuse, help);
 }
 
 }  // namespace
@@ -34,10 +51,13 @@ void RunArguments::add_to(CLI::App& app) {
                           "As it is without --shared; for lines written for flock")
         ->excludes("--shared");
     app.add_flag_function("-o,--close", ignore, "Nothing: there is no descriptor that could be inherited");
-    const auto refuse = [](std::int64_t) {
-        throw CLI::ValidationError("--no-fork", "nobody would extend the lock while the command runs");
-    };
-    app.add_flag_function("-F,--no-fork", refuse, "Refused: nobody would extend the lock");
+    add_refused(app, "-F,--no-fork", "--no-fork", "nobody would extend the lock while the command runs",
+                "Refused: nobody would extend the lock");
+    const std::string hidden;
+    add_refused(app, "-u,--unlock", "--unlock",
+                "the lock ends with the command; redlock release ends one of redlock acquire")
+        ->group(hidden);
+    add_refused(app, "-V", "-V", "the version is printed by redlock --version")->group(hidden);
     app.add_option("--holders", holders, "So many may hold RESOURCE at a time; all must say the same")
         ->type_name("INT")
         ->check(CLI::Range(1, 1000))
@@ -59,15 +79,18 @@ void RunArguments::add_to(CLI::App& app) {
     app.add_flag("--hide-nodes", hide_nodes,
                  "The command does not get REDLOCK_NODES, which may have passwords");
     nodes.add_to(app);
-    app.footer(
-        "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
-        "redlock run [OPTIONS] RESOURCE -c STRING");
+    app.formatter(std::make_shared<UsageOfRun>());
 }
 
 std::vector<std::string> RunArguments::command() const {
     if (!shell_command.empty() && !words.empty())
         throw std::invalid_argument{"both --command and COMMAND are given"};
     if (!shell_command.empty()) return {shell(), "-c", shell_command};
+    if (words.empty() && !resource.empty() && resource.find_first_not_of("0123456789") == resource.npos)
+        throw std::invalid_argument{"no COMMAND: " + resource +
+                                    " is a name here and no descriptor; a script keeps a lock by redlock "
+                                    "acquire --while-pid $$ " +
+                                    resource};
     if (words.empty())
         throw std::invalid_argument{"no COMMAND: redlock run [OPTIONS] RESOURCE -- COMMAND [ARG...]"};
     return words;

@@ -40,6 +40,10 @@ public:
     /// Ignores the signals of a failed write. For a child after restore().
     static void ignore_failed_writes() noexcept;
 
+    /// Has a write into a pipe without a reader end this process again, if it did so before the constructor.
+    /// For a process that holds no lock.
+    void end_on_broken_pipe() const noexcept { (void)::signal(SIGPIPE, on_pipe_before_); }
+
     /// Returns the next signal, or nothing if none arrives until `deadline`. Signals that were ignored when
     /// the process was started stay ignored, for example under nohup or in background jobs of sh.
     std::optional<int> wait(Clock::time_point deadline = Clock::never()) const noexcept;

@@ -23,6 +23,25 @@ TEST(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {
     EXPECT_TRUE(world.clean());
 }
 
+// As redlock status does, and every other program that only prints. The second measurement would be for
+// nobody.
+TEST(Bench, EndsSilentlyIfNobodyReadsItsOutput) {
+    LiveWorld world{3};
+    const auto run = [&](const std::string& before) {
+        support::TemporaryDirectory directory;
+        support::ChildProcess command{
+            {{"bash", "-c",
+              before + REDLOCK_TOOL " bench --node-timeout 2s --seconds 300ms 2>$DIR/err | true; "
+                                    "echo ${PIPESTATUS[0]} >>$DIR/err"},
+             {"REDLOCK_NODES=" + world.uri_list(), "DIR=" + directory.path().string()}}};
+        EXPECT_TRUE(wait_until([&] { return !command.running(); }));
+        return content(directory / "err");
+    };
+    EXPECT_EQ(run(""), "141\n") << "SIGPIPE";
+    EXPECT_EQ(run("trap '' PIPE; "), "redlock: stdout takes nothing\n70\n") << "if it is ignored";
+    EXPECT_TRUE(world.clean());
+}
+
 TEST(Bench, DoesNotAffectOtherLocks) {
     LiveWorld world{3};
     auto lock = world.lock("redlock:bench", {.ttl = 1min});

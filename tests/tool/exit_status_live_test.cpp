@@ -244,6 +244,11 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"statsu", "job"}, "unknown command: statsu; did you mean status?"},
         {{"run", "--tll", "5s", "job", "true"}, "--tll; did you mean --ttl?"},
         {{"run", "-F", "job", "true"}, "nobody would extend the lock"},
+        {{"run", "-u", "job"}, "the lock ends with the command; redlock release ends one of redlock acquire"},
+        {{"run", "--unlock", "job", "true"}, "the lock ends with the command"},
+        {{"run", "-V"}, "redlock --version"},
+        {{"run", "-n", "9"},
+         "9 is a name here and no descriptor; a script keeps a lock by redlock acquire --while-pid $$ 9"},
         {{"run", "-x", "-s", "job", "true"}, "excludes"},
         {{"run", "--node", "a:1", "--node", "b:c", "job", "true"}, "--node, address 2: node address: port"},
         {{"run", "job", "true"}, "REDLOCK_NODES, address 2: node address: port", "a:1,b:c"},
@@ -315,6 +320,8 @@ TEST(ExitStatusOfVersionAndHelp, IsSuccess) {
     EXPECT_EQ(version.wait().status, 0);
     Tool help{{"run", "--help"}, {}};
     EXPECT_THAT(help.wait().out, HasSubstr("--conflict-exit-code"));
+    EXPECT_THAT(help.wait().out, HasSubstr("Usage: redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"));
+    EXPECT_THAT(help.wait().out, HasSubstr("redlock run [OPTIONS] RESOURCE -c STRING\n"));
     EXPECT_EQ(help.wait().status, 0);
     for (const auto& words : {std::vector<std::string>{"help", "run"}, {"help", "run", "job", "true"}}) {
         Tool of_a_command{words, {}};
