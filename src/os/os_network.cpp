@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,12 +23,23 @@ OpenDescriptors::~OpenDescriptors() {
     for (auto* slot = first_.load(); slot != nullptr;) delete std::exchange(slot, slot->next);
 }
 
-void OpenDescriptors::add(int fd) {
+/// Returns a slot that no other thread uses until `fd` is stored in it.
+OpenDescriptors::Slot& OpenDescriptors::claim_slot() {
     for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
-        if (int free = none; slot->fd.compare_exchange_strong(free, fd)) return;
-    auto* const mine = new Slot{fd, first_.load()};
+        if (int free = none; slot->fd.compare_exchange_strong(free, claimed)) return *slot;
+    auto* const mine = new Slot{.fd = claimed, .next = first_.load()};
     while (!first_.compare_exchange_weak(mine->next, mine)) {
     }
+    return *mine;
+}
+
+void OpenDescriptors::add(int fd) {
+    struct stat file {};
+    (void)::fstat(fd, &file);  // cannot fail, because the descriptor is open
+    auto& slot = claim_slot();
+    slot.device = file.st_dev;
+    slot.inode = file.st_ino;
+    slot.fd = fd;
 }
 
 void OpenDescriptors::remove(int fd) noexcept {
@@ -36,8 +48,13 @@ void OpenDescriptors::remove(int fd) noexcept {
 }
 
 void OpenDescriptors::close_all() noexcept {
-    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
-        if (const int noted = slot->fd.exchange(none); noted != none) ::close(noted);
+    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next) {
+        const int noted = slot->fd.exchange(none);
+        struct stat file {};
+        if (noted >= 0 && ::fstat(noted, &file) == 0 && file.st_dev == slot->device &&
+            file.st_ino == slot->inode)
+            ::close(noted);
+    }
 }
 
 // ---- Sockets
@@ -52,9 +69,10 @@ public:
 
     /// Removes the descriptor from the list before closing it. If a child is forked in between, it keeps one
     /// copy open. In the other order, the child could close a descriptor that another thread has just opened
-    /// with the same number.
+    /// with the same number. A child that destroys a socket of its parent leaves the descriptor to
+    /// OpenDescriptors::close_all().
     ~OsSocket() override {
-        if (fd_ < 0) return;
+        if (fd_ < 0 || !open_->in_owning_process()) return;
         open_->remove(fd_);
         ::close(fd_);
     }
@@ -69,8 +87,11 @@ public:
 
     int fd() const noexcept override { return fd_; }
 
+    // In a child of fork(), the sockets of the parent are broken.
+
     /// The first call starts to connect. Further calls ask the kernel for the result.
     std::optional<int> connect_result() noexcept override {
+        if (!open_->in_owning_process()) return EBADF;
         const auto* const to = reinterpret_cast<const sockaddr*>(&address_.storage);
         connected_ = connected_ || ::connect(fd_, to, address_.length) == 0 || errno == EISCONN;
         if (connected_) return 0;
@@ -79,10 +100,12 @@ public:
     }
 
     std::ptrdiff_t send(std::string_view bytes) noexcept override {
+        if (!open_->in_owning_process()) return -EBADF;
         return result(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     }
 
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept override {
+        if (!open_->in_owning_process()) return -EBADF;
         if (wait == Wait::yes && ++waits_ == 1) wait = wait_once();
         if (wait == Wait::yes && waits_ == 2) make_blocking(fd_, longest_wait_);
         return result(::recv(fd_, bytes.data(), bytes.size(), wait == Wait::yes ? 0 : MSG_DONTWAIT));
@@ -94,7 +117,9 @@ public:
         return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
     }
 
-    void drop_unsent() noexcept override { redlock::drop_unsent(fd_); }
+    void drop_unsent() noexcept override {
+        if (open_->in_owning_process()) redlock::drop_unsent(fd_);
+    }
 
 private:
     /// Waits without changing the socket. A connection that serves only one round thus saves the system calls
@@ -123,6 +148,8 @@ private:
 
 std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::milliseconds longest_wait,
                                            int& error) {
+    error = EBADF;
+    if (!open_->in_owning_process()) return nullptr;  // what the parent has begun is not for the child
     auto socket = std::make_unique<OsSocket>(address, longest_wait, open_);
     error = socket->open();
     if (error != 0) return nullptr;
@@ -152,7 +179,12 @@ public:
 private:
     struct Write {
         int fd;
-        void operator()() const noexcept { (void)!::write(fd, "", 1); }
+        std::int64_t process = this_process();
+        /// Does nothing in a child of fork() that requests the stop. The thread that waits is not in the
+        /// child, and the child may have closed the descriptor.
+        void operator()() const noexcept {
+            if (process == this_process()) (void)!::write(fd, "", 1);
+        }
     };
     std::array<int, 2> ends_{-1, -1};
     std::optional<std::stop_callback<Write>> callback_{};

@@ -1,9 +1,14 @@
 // The Network of the operating system: its sockets, clock and random number generator.
 #pragma once
 
+#include <redlock/process.hpp>
+
 #include "os/network.hpp"
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 namespace redlock {
@@ -11,6 +16,10 @@ namespace redlock {
 /// The open descriptors of an OsNetwork. A child of fork() uses the list to close its copies. It may neither
 /// lock a mutex nor allocate memory for that, because another thread of the parent may have been in the
 /// middle of a change. Therefore the list is lock-free.
+///
+/// A child may have closed its copies itself, as daemons do, and then other files can have their numbers.
+/// Therefore the list has the device and the inode of each descriptor, and the child closes only descriptors
+/// that still have them.
 class OpenDescriptors {
 public:
     OpenDescriptors() = default;
@@ -18,19 +27,29 @@ public:
     OpenDescriptors(const OpenDescriptors&) = delete;
     OpenDescriptors& operator=(const OpenDescriptors&) = delete;
 
+    /// Returns false in a child of fork(). There no number of the list may be used except by close_all().
+    bool in_owning_process() const noexcept { return process_ == this_process(); }
+
     /// Throws std::bad_alloc. Then `fd` has not been added.
     void add(int fd);
     void remove(int fd) noexcept;
-    /// Closes all descriptors. In a child of fork() these are copies, and the connections of the parent stay
-    /// open.
+    /// Closes all descriptors that still are the ones that were added. In a child of fork() these are copies,
+    /// and the connections of the parent stay open.
     void close_all() noexcept;
 
 private:
     static constexpr int none = -1;
+    static constexpr int claimed = -2;
     struct Slot {
-        std::atomic<int> fd;  // `none` if the slot is free
-        Slot* next;
+        std::atomic<int> fd;  // `none` if the slot is free, `claimed` while add() fills it
+        dev_t device = 0;
+        ino_t inode = 0;
+        Slot* next = nullptr;
     };
+
+    Slot& claim_slot();
+
+    const std::int64_t process_ = this_process();
     std::atomic<Slot*> first_{nullptr};  // no slot is removed
 };
 

@@ -144,7 +144,12 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
     return known({.addresses = {address}});
 }
 
+/// In a child of fork(), the thread does not exist, and the descriptors may belong to other files.
 Resolution::~Resolution() {
+    if (process_ != this_process()) {
+        if (thread_.joinable()) thread_.detach();
+        return;
+    }
     thread_ = {};  // asks the thread to stop and joins it, because it writes to the pipe
     if (read_end_ >= 0) ::close(read_end_);
     if (write_end_ >= 0) ::close(write_end_);

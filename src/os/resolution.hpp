@@ -14,6 +14,7 @@
 #pragma once
 
 #include <redlock/error.hpp>
+#include <redlock/process.hpp>
 
 #include <sys/socket.h>
 
@@ -68,6 +69,7 @@ private:
     static std::shared_ptr<Resolution> look_up(const std::string& host, std::uint16_t port);
     void finish(Found found) noexcept;
 
+    const std::int64_t process_ = this_process();
     std::atomic<bool> done_{false};
     int read_end_ = -1;
     int write_end_ = -1;

@@ -25,6 +25,22 @@
 
 namespace redlock::test {
 
+/// The function with which the body of a child reports a line to its parent.
+class Report {
+public:
+    explicit Report(int descriptor) noexcept : descriptor_(descriptor) {}
+
+    void operator()(std::string line) const {
+        line += '\n';
+        [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
+    }
+    /// Returns the descriptor that the child needs for its reports.
+    int descriptor() const noexcept { return descriptor_; }
+
+private:
+    int descriptor_;
+};
+
 class ForkedChild {
 public:
     /// Runs `body(report)` in the child. The child then ends without destructors, with status 0, or 1 after
@@ -95,10 +111,7 @@ private:
     [[noreturn]] static void run(Body& body, int write_end) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         try {
-            body([write_end](std::string line) {
-                line += '\n';
-                [[maybe_unused]] const auto written = ::write(write_end, line.data(), line.size());
-            });
+            body(Report{write_end});
             ::_exit(0);
         } catch (const std::exception&) {
             ::_exit(1);
