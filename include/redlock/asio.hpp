@@ -186,7 +186,10 @@ private:
 ///   of the executor that get_executor() of an io_context or a thread_pool returns, even in an
 ///   any_io_executor. It is not true of a strand. After the destruction of the context, the program may call
 ///   only the queries, the destructor and the assignment of the lock.
-/// - After fork() the child may only destroy the context and the locks.
+/// - After fork() the child may only destroy the context and the locks. It can make locks with the same Nodes
+///   object in a context of its own. If the child has closed the inherited descriptors, as daemons do, it
+///   must keep the context for ever, because Asio closes its descriptors by their numbers, which may belong
+///   to other files. After notify_fork(), the child may use the context for other work.
 ///
 /// Threads, in place of the rules for a loop:
 ///

@@ -5,9 +5,11 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/event_loop.hpp>
+#include <redlock/process.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <utility>
@@ -86,7 +88,10 @@ private:
 
     void call(Task& task);
     void set_wake_up() noexcept;
+    /// A task may detach the scheduler, or return in a child of fork(), which leaves the rest to its parent.
+    bool may_go_on() const noexcept { return loop_ != nullptr && process_ == this_process(); }
 
+    const std::int64_t process_ = this_process();
     EventLoop* loop_;  // null once detached
     Clock& clock_;
     std::list<Task*> queue_{};
@@ -153,14 +158,14 @@ inline void Scheduler::run() {
     const End end{*this};
     const auto now = clock_.now();
     while (!timers_.empty() && timers_.begin()->first <= now) timers_.begin()->second->wake();
-    for (auto left = queue_.size(); left > 0 && loop_ != nullptr && !queue_.empty(); --left) {
+    for (auto left = queue_.size(); left > 0 && may_go_on() && !queue_.empty(); --left) {
         auto& task = *queue_.front();
         if (&task == last_)
             queue_.splice(queue_.end(), queue_, task.node_);
         else
             call(task);
     }
-    if (loop_ != nullptr && last_ != nullptr && last_->queued_) call(*last_);
+    if (may_go_on() && last_ != nullptr && last_->queued_) call(*last_);
 }
 
 inline void Scheduler::call(Task& task) {
@@ -174,7 +179,7 @@ inline void Scheduler::call(Task& task) {
 /// second at the latest, because its clock may stand still while the machine is suspended.
 inline void Scheduler::set_wake_up() noexcept {
     using namespace std::chrono_literals;
-    if (loop_ == nullptr || running_) return;
+    if (running_ || !may_go_on()) return;
     if (queue_.empty() && timers_.empty()) {
         if (std::exchange(wakes_at_, Clock::never()) != Clock::never())
             loop_->wake_after(std::chrono::nanoseconds::max());

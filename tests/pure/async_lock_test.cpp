@@ -12,6 +12,7 @@
 #include "loop/round_runner.hpp"
 #include "loop/scheduler.hpp"
 
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -733,6 +734,35 @@ TEST_F(SchedulerTest, CallsATaskThatWakesItselfInTheNextTurn) {
     EXPECT_EQ(calls, "a");
     scheduler.run();
     EXPECT_EQ(calls, "aa");
+}
+
+/// A task that acts when it is called.
+struct Acts final : loop::Task {
+    Acts(loop::Scheduler& of, std::function<void()> act) : Task(of), action(std::move(act)) {}
+    void proceed() override { action(); }
+    const std::function<void()> action;
+};
+
+// A completion can shut the loop down while others are waiting for their turn.
+TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
+    Acts first{scheduler, [this] {
+                   calls += 'd';
+                   scheduler.detach();
+               }};
+    Note queued{scheduler, calls, 'a'};
+    Note due{scheduler, calls, 'b'};
+    Note last{scheduler, calls, 'z'};
+    scheduler.set_last(&last);
+    first.wake();
+    queued.wake();
+    due.wake_at(clock.now());
+    last.wake();
+    scheduler.run();
+    queued.wake();
+    scheduler.run();
+    EXPECT_EQ(calls, "d");
+    EXPECT_FALSE(events.run_once()) << "the loop is not woken any more";
+    scheduler.set_last(nullptr);
 }
 
 TEST_F(SchedulerTest, CancelsTheWakeUpWhenNothingIsLeftToDo) {

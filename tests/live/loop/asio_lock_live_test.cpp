@@ -1,5 +1,8 @@
 // redlock::asio::Lock against real servers.
 #include "asio_world.hpp"
+#include "live/forked_child.hpp"
+#include "live/own_files.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -516,6 +519,19 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     }));
 }
 
+/// Acquires and releases a lock in a context of its own. A child of fork() has no threads that would call the
+/// handlers of use_future.
+bool acquires_and_releases(RedisNodes& nodes) {
+    net::io_context context;
+    Lock lock{context, nodes, "the child's", {.watchdog = loop_watchdog()}};
+    std::optional<Result> released;
+    lock.async_acquire([&](const Result& acquired) {
+        if (acquired) lock.async_release([&](Result it) { released = std::move(it); });
+    });
+    context.run();
+    return released && *released;
+}
+
 TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
     auto of_lock = std::make_unique<net::io_context>();
     auto lock = std::make_unique<Lock>(*of_lock, nodes, "orders:42");
@@ -544,6 +560,62 @@ TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
     of_lock->run();
     EXPECT_TRUE(released);
     EXPECT_TRUE(no_key_is_left());
+}
+
+// The daemon closes all descriptors, and opens files that get their numbers. It keeps the context of its
+// parent for ever, because Asio would close its descriptors by their numbers.
+TEST_F(Asio, ADaemonKeepsItsFilesAndUsesAContextOfItsOwn) {
+    const support::TemporaryDirectory directory;
+    std::optional<Lock> lock{std::in_place, context, nodes, "orders:42",
+                             LockOptions{.ttl = 1min, .watchdog = loop_watchdog()}};
+    lock->async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+    while (!lock->valid()) context.run_one();
+    std::optional<Lock> waiting{std::in_place, context, nodes, "orders:42", LockOptions{.fair = true}};
+    waiting->async_acquire_for(1min, [](const Result&) {});
+    ASSERT_TRUE(wait_until([&] {
+        (void)context.run_for(10ms);
+        return cluster[0].command({"ZCARD", "{orders:42}:queue"}) == "1";
+    }));
+    const ForkedChild daemon{[&](const Report& report) {
+        OwnFiles files{directory.path(), report.descriptor()};
+        lock.reset();
+        waiting.reset();
+        report(files.state());
+        for (int i = 0; i < 3; ++i) report(acquires_and_releases(nodes) ? "worked" : "did not work");
+        report(files.state());
+    }};
+    EXPECT_EQ(daemon.receive(), "as written") << "after the daemon has destroyed the locks of its parent";
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(daemon.receive(), "worked");
+    EXPECT_EQ(daemon.receive(), "as written");
+    EXPECT_EQ(OwnFiles::lines_executed_by(cluster), 0U);
+    EXPECT_TRUE(lock->valid());
+    EXPECT_EQ(keys(), 5U);
+}
+
+// After notify_fork() the child may go on with its own work in the context of its parent, which does nothing
+// for the locks of the parent there.
+TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
+    Lock lock{context, nodes, "orders:42", {.ttl = 1min}};
+    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+    context.run();
+    context.restart();
+    std::optional<Result> extended;
+    lock.async_extend([&](Result it) { extended = std::move(it); });
+    context.notify_fork(net::execution_context::fork_prepare);
+    const ForkedChild child{[&](const Report& report) {
+        context.notify_fork(net::execution_context::fork_child);
+        report(acquires_and_releases(nodes) ? "worked" : "did not work");
+        net::steady_timer timer{context, 200ms};
+        timer.async_wait([&](auto) { context.stop(); });
+        context.run();
+        report(extended ? "ended" : "under way");
+    }};
+    context.notify_fork(net::execution_context::fork_parent);
+    context.run();
+    ASSERT_TRUE(extended);
+    EXPECT_TRUE(*extended) << extended->message();
+    EXPECT_EQ(child.receive(), "worked");
+    EXPECT_EQ(child.receive(), "under way");
 }
 
 TEST_F(Asio, AFrozenNodeDelaysOneOperation) {
