@@ -155,7 +155,14 @@ private:
 /// way. A second one does nothing, and ends with std::errc::operation_in_progress. Cancellation, of any type,
 /// has the effect of AsyncLock::cancel(). The run() of an io_context does not return by itself while an
 /// operation is under way, while the context extends a lock with loop_watchdog(), or while it releases a lock
-/// that was destroyed.
+/// that was destroyed. After that it returns at once, unless a server has not answered a release:
+///
+///     the release is                               | run() goes on until it is answered, but at most for
+///     ---------------------------------------------+------------------------------------------------------
+///     sent                                         | one NodesOptions::node_timeout
+///     not sent, because the socket is full or is   | the longest ttl of the locks with this context and
+///     still connecting, or a name is not resolved  | this Nodes object; by then the keys have expired
+///
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries

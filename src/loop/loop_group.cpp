@@ -81,6 +81,7 @@ std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Reque
                                                const RoundLimits& limits, std::span<Tally> tallies) {
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (rounds_ == 0) read_all();
+    for (const auto& it : requests) longest_ttl_ = std::max(longest_ttl_, it.command.ttl);
     return std::make_unique<Round>(*this, task, requests, limits, tallies);
 }
 
@@ -125,30 +126,49 @@ void LoopGroup::proceed() {
     try {
         until = group_.write_collected(now());
         wake_rounds();
-        watch();
-        if (awaits_releases()) until = std::min(until, idle_since_ + group_.node_timeout());
+        until = std::min(until, watch());
     } catch (const std::bad_alloc&) {
         until = now() + std::chrono::milliseconds{10};
     }
     wake_at(until);
 }
 
-/// Returns true if no round is under way, and a release has no reply although its round is over. If its
-/// connection breaks, it is sent again. A loop must be able to end, so it awaits these replies for one
-/// node_timeout only. If a connection breaks later, the next round finds this.
-bool LoopGroup::awaits_releases() const noexcept {
-    return rounds_ == 0 && now() < idle_since_ + group_.node_timeout() && group_.late_replies().released != 0;
+/// Collects the connections to watch in `found_`: all of them while a round is under way, and otherwise those
+/// on which a release has no reply although its round is over. A loop must be able to end, so this also has a
+/// limit. The first row that applies says until when such a connection is watched. Afterwards the next round
+/// reads what has come.
+///
+///     the release            | until               | because
+///     -----------------------+---------------------+-----------------------------------------------------
+///     is not written (whole) | the longest ttl     | by then its keys have expired
+///                            | after the rounds    |
+///     is written             | node_timeout after  | the server has it; it is only sent again if the
+///                            | the rounds          | connection breaks
+///
+/// Returns the end of the first limit.
+Clock::time_point LoopGroup::find_connections_to_watch() {
+    found_.clear();
+    if (rounds_ > 0) {
+        group_.append_poll_entries(found_);
+        return Clock::never();
+    }
+    group_.append_owing_entries(found_);
+    auto next = Clock::never();
+    std::erase_if(found_, [&, now = now()](const PollEntry& it) {
+        const bool unwritten = it.writes || it.socket == nullptr;
+        const auto until = idle_since_ + (unwritten ? longest_ttl_ : group_.node_timeout());
+        if (now >= until) return true;
+        next = std::min(next, until);
+        return false;
+    });
+    return next;
 }
 
-/// Watches the connections while replies are awaited, and those that still have to connect or to write. It
-/// ends all old waits first, because a new descriptor can have the number of a closed one.
-void LoopGroup::watch() {
-    found_.clear();
-    group_.append_poll_entries(found_);
-    const bool awaits_replies = rounds_ > 0 || awaits_releases();
-    std::erase_if(found_, [awaits_replies](const PollEntry& it) {
-        return it.fd < 0 || (!awaits_replies && it.socket != nullptr && !it.writes);
-    });
+/// Watches the connections for the next events. It ends all old waits first, because a new descriptor can
+/// have the number of a closed one. Returns when to call it again at the latest.
+Clock::time_point LoopGroup::watch() {
+    const auto next = find_connections_to_watch();
+    std::erase_if(found_, [](const PollEntry& it) { return it.fd < 0; });
     std::erase_if(watched_, [this](const auto& old) {
         const auto& [fd, entry] = old;
         for (const auto& it : found_)
@@ -161,6 +181,7 @@ void LoopGroup::watch() {
         entry = it;
         network_.watches().begin(*this, entry);
     }
+    return next;
 }
 
 /// Writes what the operations have left to write, and waits a millisecond for the sockets at most. From then

@@ -10,6 +10,7 @@
 #include "redis/node_group.hpp"
 #include "redis/thread_group.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -91,8 +92,8 @@ private:
     void proceed() override;
     void read_all();
     void wake_rounds() noexcept;
-    bool awaits_releases() const noexcept;
-    void watch();
+    Clock::time_point find_connections_to_watch();
+    Clock::time_point watch();
 
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
@@ -102,10 +103,11 @@ private:
     LocalQueues local_queues_{};
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};
-    std::size_t rounds_ = 0;              // rounds that are under way
-    Clock::time_point idle_since_{};      // if there are none: when the last one ended
-    std::vector<PollEntry> found_{};      // reused, so that it keeps its memory
-    std::map<int, PollEntry> watched_{};  // by descriptor
+    std::size_t rounds_ = 0;                   // rounds that are under way
+    Clock::time_point idle_since_{};           // if there are none: when the last one ended
+    std::chrono::milliseconds longest_ttl_{};  // of all rounds so far
+    std::vector<PollEntry> found_{};           // reused, so that it keeps its memory
+    std::map<int, PollEntry> watched_{};       // by descriptor
 };
 
 }  // namespace redlock::loop

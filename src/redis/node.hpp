@@ -167,6 +167,8 @@ public:
 
     /// Appends an entry for each shared connection that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
+    /// Appends an entry for each of them on which a release has no reply although its round is over.
+    void append_owing_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connection of this entry, and lets its users continue.
     void take_ready(const PollEntry& entry, Clock::time_point now);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
@@ -293,6 +295,7 @@ private:
     }
 
     Shared& shared_of(const Connection& connection) const;
+    void append_entry(const Shared& it, std::vector<PollEntry>& entries) const;
     Shared* current_shared() const noexcept;
     Shared* shared_to_follow(const Command& command) const noexcept;
     detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,

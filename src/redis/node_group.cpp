@@ -179,6 +179,10 @@ void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {
     for (const auto& node : nodes_) node->append_poll_entries(entries);
 }
 
+void NodeGroup::append_owing_entries(std::vector<PollEntry>& entries) const {
+    for (const auto& node : nodes_) node->append_owing_entries(entries);
+}
+
 void NodeGroup::take_ready(std::span<const PollEntry> entries) {
     const auto now = network_.clock().now();
     for (const auto& entry : entries)

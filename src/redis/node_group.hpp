@@ -68,6 +68,8 @@ public:
     detail::LateReplies late_replies() const noexcept;
     /// Appends an entry for each connection.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
+    /// Appends an entry for each connection on which a release has no reply although its round is over.
+    void append_owing_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
     void take_ready(std::span<const PollEntry> entries);
 

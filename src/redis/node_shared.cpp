@@ -167,11 +167,21 @@ void Node::limit_draining() {
 // ---- Progress
 
 void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
+    for (const auto& it : shared_)
+        if (!it->connection->broken()) append_entry(*it, entries);
+}
+
+void Node::append_owing_entries(std::vector<PollEntry>& entries) const {
     for (const auto& it : shared_) {
-        if (it->connection->broken()) continue;
-        entries.push_back(it->connection->poll_entry());
-        entries.back().node = static_cast<std::uint8_t>(options_.index);
+        detail::LateReplies late;
+        it->connection->pending().add_late_to(late);
+        if (!it->connection->broken() && late.released != 0) append_entry(*it, entries);
     }
+}
+
+void Node::append_entry(const Shared& it, std::vector<PollEntry>& entries) const {
+    entries.push_back(it.connection->poll_entry());
+    entries.back().node = static_cast<std::uint8_t>(options_.index);
 }
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {

@@ -1,0 +1,87 @@
+// A loop whose operations have all ended does not wait for nodes that nobody needs. This test replaces
+// getaddrinfo(), so it is a separate program.
+#include "live/process/fake_dns.hpp"
+#include "live/process/silent_address.hpp"
+#include "loop_client.hpp"
+#include "support/cluster.hpp"
+
+#include <redlock/async_lock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using support::Cluster;
+
+/// A limit far above the expected time, and far below the two minutes after which the kernel gives up a
+/// connection.
+constexpr auto limit = 30s;
+
+struct IdleLoop : testing::Test {
+    /// Acquires, extends and releases, without the third node. After each of these operations the loop has
+    /// nothing left to wait for.
+    void use(const std::string& third_node) {
+        LoopClient client{std::vector{servers[0].uri(), servers[1].uri(), third_node},
+                          {.node_timeout = 500ms}};
+        AsyncLock lock{client.of_loop, "orders:42", {.ttl = 1min}};
+        EXPECT_TRUE(client.acquire(lock));
+        expect_end(client);
+        EXPECT_TRUE(client.extend(lock));
+        expect_end(client);
+        EXPECT_TRUE(client.release(lock));
+        expect_end(client);
+    }
+    /// Runs the loop until it has nothing to wait for.
+    static void expect_end(LoopClient& client) {
+        const auto start = std::chrono::steady_clock::now();
+        client.loop.run();
+        EXPECT_LT(std::chrono::steady_clock::now(), start + limit);
+    }
+    /// Ends the test if it would wait for ever otherwise.
+    template <class Action>
+    static std::jthread after_the_limit(Action action) {
+        return std::jthread{[action](const std::stop_token& stop) {
+            boot_clock().sleep_until(boot_clock().now() + limit, stop);
+            action();
+        }};
+    }
+
+    Cluster servers{3};
+};
+
+TEST_F(IdleLoop, DoesNotWaitForANodeThatDropsPackets) {
+    const SilentAddress silent{"127.0.0.4", servers[2].port()};
+    use("redis://127.0.0.4:" + std::to_string(servers[2].port()));
+}
+
+TEST_F(IdleLoop, DoesNotWaitForTheResolutionOfAName) {
+    HangingName name{"127.0.0.1"};
+    const auto end = after_the_limit([&] { name.resolve(); });
+    use("redis://" + name.name() + ":" + std::to_string(servers[2].port()));
+}
+
+// The extensions are long, because several resources with long names belong to the lock. They fill the
+// buffers of the kernel.
+TEST_F(IdleLoop, DoesNotWaitForAFrozenNodeWhoseSocketIsFull) {
+    LoopClient client{servers.uris(), {.node_timeout = 500ms}};
+    std::vector<std::string> resources;
+    for (int i = 0; i < 16; ++i) resources.push_back(std::string(10'000, 'x') + std::to_string(i));
+    AsyncLock lock{client.of_loop, resources, {.ttl = 5min}};
+    ASSERT_TRUE(client.acquire(lock));
+    servers[2].freeze();
+    // Together they have more bytes than the buffers of two sockets.
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(client.extend(lock)) << i;
+    const auto end = after_the_limit([this] { servers[2].thaw(); });
+    expect_end(client);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,133 @@
+// What an event loop waits for when no operation is under way: for the releases that a server has not got
+// yet.
+#include "memory_loop.hpp"
+#include "waiting_world.hpp"
+
+#include <redlock/async_lock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct IdleLoop : testing::Test, WaitingWorld {
+    static constexpr auto ttl = 10s;
+    static constexpr auto node_timeout = 50ms;
+
+    /// Runs the loop until the operation has ended.
+    template <class Begin>
+    void end(Begin begin) {
+        std::optional<Result> result;
+        begin([&](Result it) { result = std::move(it); });
+        while (!result && loop.run_once(Clock::never())) {
+        }
+        ASSERT_TRUE(result);
+        EXPECT_TRUE(*result) << result->message();
+    }
+    void acquire() {
+        end([this](Completion done) { lock.try_acquire(std::move(done)); });
+    }
+    void extend() {
+        end([this](Completion done) { lock.extend(std::move(done)); });
+    }
+    void release() {
+        end([this](Completion done) { lock.release(std::move(done)); });
+    }
+    /// Runs the loop until it has nothing to wait for, or `limit` has passed. Returns how long that takes.
+    Clock::duration run(Clock::duration limit = 1s) {
+        const auto start = now();
+        auto last = start;
+        while (loop.run_once(start + limit)) last = now();
+        EXPECT_FALSE(loop.watches_anything());
+        return last - start;
+    }
+
+    MemoryLoopNodes nodes{network, size, {.node_timeout = node_timeout, .round = Round::all_at_once}};
+    MemoryLoop loop{network};
+    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+    AsyncLock lock{of_loop, "r", {.ttl = ttl}};
+};
+
+TEST_F(IdleLoop, DoesNotWaitForAConnectionWithoutARelease) {
+    network.server(2).unreachable = true;
+    acquire();
+    EXPECT_LE(run(), node_timeout);
+    extend();
+    EXPECT_LE(run(), node_timeout);
+    release();
+    EXPECT_LE(run(), node_timeout) << "the third node has no key, so no release is owed to it";
+}
+
+TEST_F(IdleLoop, DoesNotWaitUntilAnExtensionIsWritten) {
+    acquire();
+    network.server(2).takes_at_once = 1;
+    extend();
+    EXPECT_LE(run(), node_timeout);
+    EXPECT_THAT(all(2, "expire"), IsEmpty()) << "or this test shows nothing";
+}
+
+// The extension that nobody needs stands before the release.
+TEST_F(IdleLoop, WritesAReleaseHoweverSlowlyTheServerTakesIt) {
+    acquire();
+    network.server(2).takes_at_once = 1;
+    extend();
+    release();
+    EXPECT_GT(run(), 2 * node_timeout) << "or this test shows nothing";
+    EXPECT_THAT(all(2, "delete"), SizeIs(1));
+    EXPECT_EQ(holder(2), "(nil)");
+}
+
+TEST_F(IdleLoop, WaitsForAReleaseUntilTheKeyHasExpired) {
+    acquire();
+    network.server(2).unreachable = true;
+    network.server(2).close_connections(now());
+    const auto expires = now() + ttl;
+    release();
+    const auto left = expires - now();
+    const auto ran = run(1h);
+    EXPECT_GE(ran, left - 100ms);
+    EXPECT_LE(ran, left + 1s);
+}
+
+// The server has the release, and has frozen. The loop only waits to find out whether the connection breaks.
+TEST_F(IdleLoop, WaitsForTheReplyToAReleaseForOneNodeTimeout) {
+    acquire();
+    network.server(2).paused = true;
+    release();
+    EXPECT_LE(run(), 2 * node_timeout);
+}
+
+// ---- AsyncNodes and the Nodes that it was made with
+
+TEST_F(IdleLoop, KnowsItsNodesAmongOthersWithTheSameNames) {
+    MemoryLoopNodes others{network, size, {.node_timeout = node_timeout}};
+    ASSERT_EQ(others.name(0), nodes.name(0));
+    EXPECT_TRUE(of_loop.are_of(nodes));
+    EXPECT_FALSE(of_loop.are_of(others));
+}
+
+TEST_F(IdleLoop, ExpiresWithItsNodesAndItsLocks) {
+    std::optional<MemoryLoopNodes> others{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
+    MemoryLoop other_loop{network};
+    AsyncNodes of_others{*others, other_loop, network.clock(), entropy};
+    std::optional<AsyncLock> of_other_loop{std::in_place, of_others, "r", LockOptions{.ttl = ttl}};
+    EXPECT_FALSE(of_others.expired());
+    of_other_loop.reset();
+    EXPECT_FALSE(of_others.expired()) << "its nodes exist";
+    others.reset();
+    EXPECT_TRUE(of_others.expired());
+    others.emplace(network, size, NodesOptions{.node_timeout = 50ms});
+    EXPECT_TRUE(of_others.expired());
+    EXPECT_FALSE(of_others.are_of(*others)) << "they are other nodes at the same address";
+}
+
+}  // namespace
+}  // namespace redlock::test
