@@ -15,7 +15,7 @@
 
 namespace redlock {
 
-using State = detail::TermSequence::State;
+using TermState = detail::TermSequence::State;
 
 LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes) {
     using namespace std::chrono_literals;
@@ -76,13 +76,13 @@ Leader::~Leader() = default;
 void Leader::run(const Work& work, std::stop_token stop) {
     detail::TermSequence sequence{options_, *entropy_};
     sequence.begin(std::move(stop));
-    while (sequence.state() != State::idle) proceed(sequence, work);
+    while (sequence.state() != TermState::idle) proceed(sequence, work);
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
     detail::TermSequence sequence{options_, *entropy_};
     sequence.begin_term(std::move(stop));
-    while (sequence.state() != State::resigned) proceed(sequence, work);
+    while (sequence.state() != TermState::resigned) proceed(sequence, work);
     return sequence.outcome();
 }
 
@@ -90,15 +90,15 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
 /// of run() is pausing, but without a pause.
 void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
     switch (sequence.state()) {
-        case State::idle: return;
-        case State::campaigning: return campaign(sequence);
-        case State::leading: return lead(sequence, work);
-        case State::resigning: return sequence.released(lock_.release());
-        case State::resigned: {
+        case TermState::idle: return;
+        case TermState::campaigning: return campaign(sequence);
+        case TermState::leading: return lead(sequence, work);
+        case TermState::resigning: return sequence.released(lock_.release());
+        case TermState::resigned: {
             const auto pause = sequence.report();
             return clock_->sleep_until(clock_->now() + pause, sequence.stop());
         }
-        case State::pausing: return sequence.pause_ended();
+        case TermState::pausing: return sequence.pause_ended();
     }
 }
 

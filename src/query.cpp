@@ -12,8 +12,8 @@ namespace redlock {
 namespace {
 
 using std::chrono::milliseconds;
-using State = NodeStatus::State;
-using Kind = LockStatus::Kind;
+using NodeState = NodeStatus::State;
+using LockKind = LockStatus::Kind;
 
 /// The next word of a line, as a number.
 template <class Number>
@@ -36,11 +36,11 @@ bool read(std::string_view text, NodeStatus& it) {
                        take_number(line, it.readers) && take_number(line, it.fencing_count) &&
                        take_number(line, length);
     if (!whole || length > text.size()) return false;
-    it.state = State::free;
+    it.state = NodeState::free;
     if (type == "none") return true;
-    it.state = type == "string" && ttl >= 0 ? State::held : State::no_lock;
-    if (it.state == State::no_lock) it.type = type == "string" ? "string without an expiry" : type;
-    if (it.state == State::no_lock) return true;
+    it.state = type == "string" && ttl >= 0 ? NodeState::held : NodeState::no_lock;
+    if (it.state == NodeState::no_lock) it.type = type == "string" ? "string without an expiry" : type;
+    if (it.state == NodeState::no_lock) return true;
     it.owner = text.substr(0, length);
     it.expires_in = detail::to_expiry(ttl);
     const auto description = text.substr(length);
@@ -48,15 +48,15 @@ bool read(std::string_view text, NodeStatus& it) {
     return true;
 }
 
-std::size_t count(const std::vector<NodeStatus>& nodes, State state) {
+std::size_t count(const std::vector<NodeStatus>& nodes, NodeState state) {
     return static_cast<std::size_t>(std::ranges::count(nodes, state, &NodeStatus::state));
 }
 
 void find_foremost_owner(LockStatus& it) {
     for (const auto& node : it.nodes) {
-        if (node.state != State::held) continue;
+        if (node.state != NodeState::held) continue;
         const auto on = static_cast<std::size_t>(std::ranges::count_if(it.nodes, [&](const auto& other) {
-            return other.state == State::held && other.owner == node.owner;
+            return other.state == NodeState::held && other.owner == node.owner;
         }));
         if (on > it.held_on) {
             it.owner = node.owner;
@@ -72,19 +72,19 @@ void find_foremost_owner(LockStatus& it) {
 milliseconds expiry_of_majority(const LockStatus& it) {
     std::vector<milliseconds> expiries;
     for (const auto& node : it.nodes)
-        if (node.state == State::held && node.owner == it.owner) expiries.push_back(node.expires_in);
+        if (node.state == NodeState::held && node.owner == it.owner) expiries.push_back(node.expires_in);
     std::ranges::sort(expiries, std::greater{});
     return expiries[quorum(it.nodes.size()) - 1];
 }
 
-Kind kind_of(const LockStatus& it, std::size_t free) {
+LockKind kind_of(const LockStatus& it, std::size_t free) {
     const auto needed = quorum(it.nodes.size());
     const auto silent = it.nodes.size() - it.answered;
-    if (it.held_on >= needed) return Kind::held;
-    if (it.answered < needed) return Kind::no_quorum;
-    if (free >= needed) return Kind::free;
+    if (it.held_on >= needed) return LockKind::held;
+    if (it.answered < needed) return LockKind::no_quorum;
+    if (free >= needed) return LockKind::free;
     const bool undecided = it.held_on + silent >= needed || free + silent >= needed;
-    return undecided ? Kind::uncertain : Kind::split;
+    return undecided ? LockKind::uncertain : LockKind::split;
 }
 
 }  // namespace
@@ -101,12 +101,12 @@ NodeStatus detail::to_status(const NodeReport& report) {
 
 LockStatus detail::conclude(std::vector<NodeStatus> nodes) {
     LockStatus it{.nodes = std::move(nodes)};
-    it.answered = it.nodes.size() - count(it.nodes, State::unknown);
-    it.no_locks = count(it.nodes, State::no_lock);
+    it.answered = it.nodes.size() - count(it.nodes, NodeState::unknown);
+    it.no_locks = count(it.nodes, NodeState::no_lock);
     find_foremost_owner(it);
     for (const auto& node : it.nodes) it.readers = std::max(it.readers, node.readers);
-    it.kind = kind_of(it, count(it.nodes, State::free));
-    if (it.kind == Kind::held) it.expires_in = expiry_of_majority(it);
+    it.kind = kind_of(it, count(it.nodes, NodeState::free));
+    if (it.kind == LockKind::held) it.expires_in = expiry_of_majority(it);
     return it;
 }
 

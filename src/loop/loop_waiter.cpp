@@ -7,7 +7,7 @@
 
 namespace redlock::loop {
 
-using State = Listeners::State;
+using ListenerState = Listeners::State;
 
 LoopWaiter::~LoopWaiter() {
     if (joined_) listeners_.leave(*tried_, *this, true);
@@ -72,17 +72,18 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
         joined_ = true;
     }
     const auto state = listeners_.state(node, *this);
-    if (state == State::subscribing && !over) {
+    if (state == ListenerState::subscribing && !over) {
         task_->wake_at(limits.deadline);
         return false;
     }
     // Without memory for the ticket, the waiter stays joined, and its destructor leaves the listener.
-    auto ticket = state == State::listening ? listeners_.new_ticket(node, *this, place_.resource()) : "";
+    auto ticket =
+        state == ListenerState::listening ? listeners_.new_ticket(node, *this, place_.resource()) : "";
     joined_ = false;
-    if (state == State::none)
+    if (state == ListenerState::none)
         if (const auto& why = listeners_.failure(node); why.cause && !is_transient(why.cause))
             refusals_.add(node, why, now);
-    if (state != State::listening) {
+    if (state != ListenerState::listening) {
         listeners_.leave(node, *this, false);
         return true;
     }
@@ -103,7 +104,7 @@ std::optional<Waiter::WakeUp> LoopWaiter::sleep_in_steps(Task& task, Clock::time
                                                          const std::stop_token& stop) {
     task_ = &task;
     if (std::exchange(woken_, false)) return WakeUp{true, ticket_};
-    if (!listens_ || listeners_.state(home_, *this) != State::listening) {
+    if (!listens_ || listeners_.state(home_, *this) != ListenerState::listening) {
         leave_home(false);  // The next attempt to listen shows whether the node has failed.
         return WakeUp{};
     }

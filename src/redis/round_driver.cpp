@@ -13,7 +13,7 @@
 namespace redlock {
 
 using detail::QuorumRound;
-using Kind = QuorumRound::Step::Kind;
+using StepKind = QuorumRound::Step::Kind;
 
 RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
                          Clock& clock, Clock::duration node_timeout, QuorumRound& round, WokenRounds* woken)
@@ -55,10 +55,10 @@ std::optional<Clock::time_point> RoundDriver::advance() {
     for (;;) {
         const auto step = round_.next(now_);
         switch (step.kind) {
-            case Kind::ask: ask(step.node); break;
-            case Kind::give_up: give_up(step); break;
-            case Kind::wait: return step.until;
-            case Kind::done: end(); return std::nullopt;
+            case StepKind::ask: ask(step.node); break;
+            case StepKind::give_up: give_up(step); break;
+            case StepKind::wait: return step.until;
+            case StepKind::done: end(); return std::nullopt;
         }
     }
 }
