@@ -34,6 +34,15 @@ namespace redlock {
 /// before its start and after its end, every thread counts as a thread in the loop. Then only one of them at
 /// a time may use the library.
 ///
+/// A fast loop collects: the library writes the commands of all operations that began before a wake() in one
+/// write for each node. So three things make a loop fast with many operations:
+///
+/// - If the delay of wake_after() is 0, the loop calls wake() in its next iteration, behind all handlers and
+///   descriptors that are ready now, and sets no timer of the operating system.
+/// - wake_after() sets a timer of the operating system only if it is not set to an earlier instant. The loop
+///   may call wake() too early.
+/// - watch() is called again after each ready(), mostly with the same arguments. It should take constant time.
+///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes, its locks and their terms (AsyncTerm).
 class REDLOCK_EXPORT EventLoop {

@@ -188,8 +188,8 @@ inline void Scheduler::set_wake_up() noexcept {
     const auto next = queue_.empty() ? timers_.begin()->first : Clock::time_point::min();
     if (wakes_at_ <= next) return;
     const auto now = clock_.now();
-    wakes_at_ = std::clamp<Clock::time_point>(next, now, now + 1s);
-    loop_->wake_after(wakes_at_ - now);
+    wakes_at_ = next <= now ? Clock::time_point::min() : std::min<Clock::time_point>(next, now + 1s);
+    loop_->wake_after(std::max<Clock::time_point>(wakes_at_, now) - now);
 }
 
 inline void Scheduler::detach() noexcept {

@@ -163,6 +163,18 @@ TEST_F(InALoop, NapsForASecondAtMost) {
     EXPECT_LE(loop.longest_nap, 1s);
 }
 
+TEST_F(InALoop, AsksForOneWakeUpForAllOperationsThatBegin) {
+    std::vector<std::unique_ptr<AsyncLock>> locks;
+    for (int i = 0; i < 10; ++i) {
+        locks.push_back(std::make_unique<AsyncLock>(of_loop, "r" + std::to_string(i)));
+        locks.back()->acquire(report());
+    }
+    EXPECT_EQ(loop.naps, 1U);
+    EXPECT_EQ(loop.longest_nap, 0s);
+    run();
+    EXPECT_EQ(results.size(), 10U);
+}
+
 TEST_F(InALoop, HasNoTimerWhenItHasNothingToDo) {
     auto it = lock();
     it.acquire(report());

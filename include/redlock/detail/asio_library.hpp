@@ -26,9 +26,11 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
 #define REDLOCK_ASIO_NAMESPACE boost_asio
 #elif defined(REDLOCK_ASIO_STANDALONE)
 #include <asio/version.hpp>
@@ -43,9 +45,11 @@
 #include <asio/cancellation_type.hpp>
 #include <asio/execution_context.hpp>
 #include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
 #include <asio/query.hpp>
+#include <asio/strand.hpp>
 #define REDLOCK_ASIO_NAMESPACE standalone_asio
 #endif
 

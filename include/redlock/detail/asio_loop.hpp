@@ -128,15 +128,30 @@ private:
     Postable* last_ = nullptr;
 };
 
+/// Returns the io_context behind an executor, or null if the executor is of another kind.
+inline net::io_context* io_context_of(const net::any_io_executor& executor) noexcept {
+    using Direct = net::io_context::executor_type;
+    if (const auto* const it = executor.target<Direct>()) return &net::query(*it, net::execution::context);
+    if (const auto* const it = executor.target<net::strand<Direct>>())
+        return &net::query(it->get_inner_executor(), net::execution::context);
+    if (const auto* const it = executor.target<net::strand<net::any_io_executor>>())
+        return io_context_of(it->get_inner_executor());
+    return nullptr;
+}
+
 /// One execution context as the event loop of one Nodes. Everybody locks mutex() before they use the object.
 /// The mutex is recursive: a callback on lost() runs while it is locked, and may call a function of a lock.
 ///
 /// The timer is a descriptor, because a timer of Asio would need memory when it is set, and wake_after() must
-/// not fail.
+/// not fail. An immediate wake-up is a handler, which the io_context calls behind the handlers that are ready
+/// now. The operations that these handlers begin are then written together, and the timer need not be set.
+/// Other contexts than an io_context use the timer for this, too.
 class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
-    Loop(net::execution_context& context, Nodes& nodes)
+    /// `io_context` is this context if it is an io_context, or null.
+    Loop(net::execution_context& context, net::io_context* io_context, Nodes& nodes)
         : executor_(context),
+          io_context_(io_context),
           timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
           nodes_(nodes, *this) {}
 
@@ -190,11 +205,12 @@ public:
         descriptors_.erase(it);
     }
 
-    // NOLINTNEXTLINE(bugprone-exception-escape): WaitMemory has room for the wait
+    // NOLINTNEXTLINE(bugprone-exception-escape): WaitMemory has room for the wait and for the handler
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
+        if (delay <= delay.zero() && io_context_ != nullptr) return post_wake_up();
         timer_->reads.wanted = delay != delay.max();
-        if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream->native_handle(), delay);
+        if (timer_->reads.wanted) set_timer(delay);
         wait(timer_);
     }
 
@@ -232,6 +248,43 @@ private:
         Shared descriptor;
         Direction Descriptor::*direction;
     };
+
+    /// The handler of an immediate wake-up.
+    struct WakeUp {
+        using allocator_type = WaitAllocator<std::byte>;
+        allocator_type get_allocator() const noexcept { return allocator_type{loop->wake_up_memory_}; }
+        void operator()() const {
+            if (loop->belongs_to_parent()) return;
+            const std::lock_guard guard{loop->mutex_};
+            loop->end_wake_up();
+        }
+
+        std::shared_ptr<Loop> loop;
+    };
+
+    void post_wake_up() {
+        if (std::exchange(wake_up_is_posted_, true)) return;
+        net::post(io_context_->get_executor(), WakeUp{shared_from_this()});
+    }
+    /// The library sets the timer again in wake(), if it needs it.
+    void end_wake_up() {
+        wake_up_is_posted_ = false;
+        if (!timer_) return;  // after the shutdown
+        timer_->reads.wanted = false;
+        const auto timer = timer_;
+        post_all();
+        wake();
+        if (timer->stream) wait(timer);
+    }
+
+    /// Does not set the timer if it is set to an earlier instant, because it costs a system call, and to wake
+    /// the library too early does no harm.
+    void set_timer(std::chrono::nanoseconds delay) noexcept {
+        const auto instant = std::chrono::steady_clock::now() + delay;
+        if (instant >= timer_is_set_to_) return;
+        timer_is_set_to_ = instant;
+        redlock::detail::set_timer(timer_->stream->native_handle(), delay);
+    }
 
     /// Destroys the stream without closing the descriptor. `it` is null if watch() has thrown.
     static void release(const Shared& it) noexcept {
@@ -278,6 +331,7 @@ private:
         if (!error && (*it.*direction).wanted) {
             it->reads.wanted = it->writes.wanted = false;
             if (it == timer_) {
+                timer_is_set_to_ = std::chrono::steady_clock::time_point::max();
                 post_all();
                 wake();
             } else {
@@ -290,8 +344,12 @@ private:
     const std::int64_t process_ = this_process();
     std::recursive_mutex mutex_{};
     const InContext executor_;
+    net::io_context* const io_context_;  // null if the context is of another kind
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
+    std::chrono::steady_clock::time_point timer_is_set_to_ = std::chrono::steady_clock::time_point::max();
+    bool wake_up_is_posted_ = false;
+    WaitMemory wake_up_memory_{};
     std::map<int, Shared> descriptors_{};
     PostableList unposted_{};
     AsyncNodes nodes_;
@@ -316,14 +374,14 @@ public:
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
 
-    /// Returns the loop of these nodes, and makes it if there is none. Drops the loops whose nodes were
-    /// destroyed, except those whose mutex is locked, because they are in use. Waiting for the mutex could be
-    /// a deadlock, because a callback on lost() can call this function. After the shutdown, returns a new
-    /// loop that is shut down.
-    std::shared_ptr<Loop> loop_of(Nodes& nodes) {
+    /// Returns the loop of these nodes, and makes it if there is none. `executor` is one of this context.
+    /// Drops the loops whose nodes were destroyed, except those whose mutex is locked, because they are in
+    /// use. Waiting for the mutex could be a deadlock, because a callback on lost() can call this function.
+    /// After the shutdown, returns a new loop that is shut down.
+    std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         if (is_shut_down_) {
-            auto loop = std::make_shared<Loop>(context(), nodes);
+            auto loop = std::make_shared<Loop>(context(), nullptr, nodes);
             loop->shut_down();
             return loop;
         }
@@ -335,7 +393,7 @@ public:
         });
         for (const auto& loop : loops_)
             if (loop->nodes().are_of(nodes)) return loop;  // reads constants, so it needs no mutex
-        return loops_.emplace_back(std::make_shared<Loop>(context(), nodes));
+        return loops_.emplace_back(std::make_shared<Loop>(context(), io_context_of(executor), nodes));
     }
 
 private:
@@ -359,7 +417,7 @@ private:
 
 inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
     auto& context = net::query(executor, net::execution::context);
-    return net::use_service<Service>(context).loop_of(nodes);
+    return net::use_service<Service>(context).loop_of(executor, nodes);
 }
 
 }  // namespace detail

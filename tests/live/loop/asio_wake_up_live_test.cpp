@@ -1,0 +1,95 @@
+// How the library wakes up in an execution context. The program counts how often the timer is set.
+#include "asio_world.hpp"
+
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::atomic<int> timer_calls{0};
+
+}  // namespace
+
+// Precedes the function of the C library.
+extern "C" int timerfd_settime(int fd, int flags, const itimerspec* next, itimerspec* previous) noexcept {
+    ++timer_calls;
+    return static_cast<int>(::syscall(SYS_timerfd_settime, fd, flags, next, previous));
+}
+
+namespace redlock::test {
+namespace {
+
+using asio::Lock;
+using AsioWakeUp = Asio;
+
+constexpr int operations = 3;
+
+net::awaitable<void> acquire_and_release(const net::any_io_executor& executor, RedisNodes& nodes,
+                                         std::string resource) {
+    for (int i = 0; i < operations; ++i) {
+        Lock lock{executor, nodes, resource};
+        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
+        EXPECT_TRUE(acquired) << acquired.message();
+        const auto released = co_await lock.async_release(net::use_awaitable);
+        EXPECT_TRUE(released) << released.message();
+    }
+}
+
+/// Returns how often the timer is set for each acquire + release, with `count` coroutines at the same time.
+double timer_calls_with(int count, net::io_context& context, const net::any_io_executor& executor,
+                        RedisNodes& nodes) {
+    for (int i = 0; i < count; ++i)
+        net::co_spawn(executor, acquire_and_release(executor, nodes, "orders:" + std::to_string(i)),
+                      net::detached);
+    const int before = timer_calls;
+    context.run();
+    return static_cast<double>(timer_calls - before) / (count * operations);
+}
+
+TEST_F(AsioWakeUp, SetsTheTimerRarelyWithManyCoroutines) {
+    EXPECT_LT(timer_calls_with(1000, context, context.get_executor(), nodes), 0.1);
+}
+
+TEST_F(AsioWakeUp, SetsTheTimerRarelyWithAStrand) {
+    EXPECT_LT(timer_calls_with(1000, context, net::make_strand(context), nodes), 0.1);
+}
+
+TEST_F(AsioWakeUp, SetsTheTimerRarelyWithAStrandOfAnyExecutor) {
+    const net::any_io_executor any = context.get_executor();
+    EXPECT_LT(timer_calls_with(1000, context, net::make_strand(any), nodes), 0.1);
+}
+
+/// A round sets the timer to its deadline, unless it is set to an earlier instant.
+TEST_F(AsioWakeUp, SetsTheTimerAtMostOnceForARoundOfOneCoroutine) {
+    EXPECT_LE(timer_calls_with(1, context, context.get_executor(), nodes), 2);
+}
+
+TEST_F(AsioWakeUp, WorksInAThreadPool) {
+    net::thread_pool pool{2};
+    std::vector<std::unique_ptr<Lock>> locks;
+    for (int i = 0; i < 20; ++i)
+        locks.push_back(std::make_unique<Lock>(pool, nodes, "orders:" + std::to_string(i)));
+    for (auto& lock : locks) EXPECT_TRUE(lock->async_acquire(net::use_future).get());
+    for (auto& lock : locks) EXPECT_TRUE(lock->async_release(net::use_future).get());
+    pool.join();
+    EXPECT_EQ(keys("orders:0"), 0U);
+}
+
+/// The handler of the last wake-up is destroyed with the context.
+TEST_F(AsioWakeUp, MayBeUnderWayWhenTheContextIsDestroyed) {
+    auto other = std::make_unique<net::io_context>();
+    Lock lock{*other, nodes, "orders:42"};
+    lock.async_acquire([](Result) { FAIL() << "is not called"; });
+    other.reset();
+    EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(no_key_is_left());
+}
+
+}  // namespace
+}  // namespace redlock::test
