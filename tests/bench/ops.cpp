@@ -3,22 +3,27 @@
 //
 //     with_redis_nodes redlock_bench_ops "redlock sequential" 1000
 //     0 of 0 allocations by C++, 1000 ops
+#include "asio_client.hpp"
 #include "field.hpp"
 #include "loop_client.hpp"
+#include "raw_client.hpp"
 
 #include "support/redlock_nodes.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // The functions of glibc, under the names that it offers to programs which replace the usual ones.
 extern "C" {
@@ -98,7 +103,8 @@ void run(LocalClient& client, std::size_t ops) {
     }
 }
 
-void run(LoopClient& client, std::size_t ops) {
+template <std::derived_from<Client> LoopOrAsioClient>
+void run(LoopOrAsioClient& client, std::size_t ops) {
     if (client.run({.ops = ops}).failed > 0)
         throw std::runtime_error(client.name() + " did not get all locks");
 }
@@ -113,13 +119,28 @@ void measure(AnyClient& client, std::size_t ops) {
               << " allocations by C++, " << ops << " ops\n";
 }
 
-/// A client whose name ends with a number is an event loop with so many operations under way.
+/// Returns the number at the end of the name, or nothing if the name does not begin with this.
+std::optional<std::size_t> count_in(std::string_view name, std::string_view beginning) {
+    if (!name.starts_with(beginning)) return std::nullopt;
+    return std::stoul(std::string{name.substr(beginning.size())});
+}
+
+/// A client whose name has a number makes so many ops at the same time in one thread.
 void run(const std::string& name, std::size_t ops) {
     const auto uris = support::redlock_nodes();
-    constexpr std::string_view loop = "redlock, a loop with ";
-    if (name.starts_with(loop)) {
-        LoopClient client{name, uris, std::stoul(name.substr(loop.size()))};
+    if (const auto count = count_in(name, "redlock, a loop with ")) {
+        LoopClient client{name, uris, *count};
         return measure(client, ops);
+    }
+    if (const auto count = count_in(name, "redlock, Asio with ")) {
+        AsioClient client{name, uris, *count};
+        return measure(client, ops);
+    }
+    if (const auto count = count_in(name, "raw, 1 thread that pipelines ")) {
+        std::vector<std::string> resources;
+        for (std::size_t i = 0; i < *count; ++i) resources.push_back("bench:raw--" + std::to_string(i));
+        RawClient client{uris, RawClient::Way::multiplexed, resources};
+        return measure(static_cast<LocalClient&>(client), ops / *count);
     }
     const Field field{uris};
     const auto client = std::ranges::find(field.clients(), name, &Client::name);

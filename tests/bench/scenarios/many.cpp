@@ -5,6 +5,7 @@
 // again.
 #include "scenarios.hpp"
 
+#include "asio_client.hpp"
 #include "field.hpp"
 #include "loop_client.hpp"
 #include "raw_client.hpp"
@@ -63,6 +64,12 @@ Team sharing_raw(const std::vector<std::string>& uris, std::size_t threads) {
 Team loop(const std::vector<std::string>& uris, std::size_t ops) {
     Team team{"redlock, a loop with " + std::to_string(ops)};
     team.add(std::make_unique<LoopClient>(team.name(), uris, ops));
+    return team;
+}
+
+Team coroutines(const std::vector<std::string>& uris, std::size_t count) {
+    Team team{"redlock, Asio with " + std::to_string(count) + (count == 1 ? " coroutine" : " coroutines")};
+    team.add(std::make_unique<AsioClient>(team.name(), uris, count));
     return team;
 }
 
@@ -168,6 +175,7 @@ std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool pee
     std::vector<Contestant> result;
     for (const auto count : thread_counts) result.push_back({ours(uris, count, true), count});
     for (const std::size_t ops : {1U, 64U, 1000U}) result.push_back({loop(uris, ops)});
+    for (const std::size_t count : {1U, 64U, 1000U}) result.push_back({coroutines(uris, count)});
     if (!peers) return result;
     for (const auto count : thread_counts) {
         if (!has_redis_plus_plus()) break;
