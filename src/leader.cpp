@@ -102,17 +102,13 @@ void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
     }
 }
 
-// If the thread is cancelled in one of the next two functions, the stack is unwound without an exception of
-// C++, and catch (...) must not end that.
-
 void Leader::campaign(detail::TermSequence& sequence) {
     try {
         auto result = lock_.acquire(algorithm::AcquireLimits{
             .attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
         sequence.campaigned(std::move(result), lock_.remaining());
     } catch (...) {  // a Nodes of the user that throws
-        if (auto failure = std::current_exception()) return sequence.campaign_failed(std::move(failure));
-        throw;
+        sequence.campaign_failed(std::current_exception());
     }
 }
 
@@ -123,9 +119,7 @@ void Leader::lead(detail::TermSequence& sequence, const Work& work) {
         work(term);
         sequence.work_ended(term.lost());
     } catch (...) {
-        if (auto failure = std::current_exception()) return sequence.work_failed(std::move(failure));
-        (void)lock_.release();
-        throw;
+        sequence.work_failed(std::current_exception());
     }
 }
 

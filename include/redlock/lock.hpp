@@ -46,7 +46,9 @@
 // the same resource, and may share one Nodes. A watchdog calls two kinds of functions: LockOptions::on_lost,
 // and each std::stop_callback on lost(). They run in threads of the watchdog, with one exception: if extend()
 // finds that the lock is lost, it runs each std::stop_callback in the thread of its caller. All these
-// functions may release or destroy the lock, although it may belong to another thread.
+// functions may release or destroy the lock, although it may belong to another thread. While a thread is in a
+// function of this library, or in a function that the library has called, neither pthread_cancel() nor
+// pthread_exit() may end the thread, because that would end the process. A std::stop_token ends a wait.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //

@@ -3,12 +3,9 @@
 
 #include <redlock/query.hpp>
 
-#include <pthread.h>
-
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 namespace redlock::test {
 namespace {
@@ -122,13 +119,6 @@ TEST_F(Leadership, AwaitsTheReleaseIfItsWorkMustNotBegin) {
     EXPECT_THAT(result, FailsWith(Errc::cancelled));
     EXPECT_THAT(result.nodes(), SizeIs(5));
     EXPECT_THAT(result.nodes(), Each(Field(&NodeReport::vote, Vote::granted)));
-}
-
-// A thread that ends itself unwinds its stack without an exception of C++.
-TEST_F(Leadership, ResignsIfTheThreadOfTheWorkEnds) {
-    std::jthread{[&] { (void)leader.run_once([](const Term&) { ::pthread_exit(nullptr); }); }}.join();
-    EXPECT_TRUE(world.clean());
-    EXPECT_THAT(errors, IsEmpty());
 }
 
 TEST_F(Leadership, EndsAPauseIfStopped) {
