@@ -2,6 +2,7 @@
 #include "asio_world.hpp"
 #include "live/forked_child.hpp"
 #include "live/own_files.hpp"
+#include "live/process/silent_address.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <sys/syscall.h>
@@ -9,8 +10,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -347,6 +351,59 @@ TEST_F(Asio, AHandlerThatIsDestroyedWithItsContextMayMakeLocks) {
         EXPECT_FALSE(made.front().valid());
     }
     EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(Asio, LocksOfTwoNodesInOneContextUseTheirOwnServers) {
+    const auto with_the_first = [this](std::size_t second, std::size_t third) {
+        return std::vector{cluster[0].uri(), cluster[second].uri(), cluster[third].uri()};
+    };
+    RedisNodes some{with_the_first(1, 2), {.node_timeout = 1s}};
+    RedisNodes others{with_the_first(3, 4), {.node_timeout = 1s}};
+    Lock first{context, some, "first"};
+    Lock second{context, others, "second"};
+    for (auto* const lock : {&first, &second}) lock->async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+    context.run();
+    const auto has = [this](std::size_t node, const std::string& resource) {
+        return cluster[node].command({"EXISTS", resource}) == "1";
+    };
+    for (std::size_t node = 0; node < cluster.size(); ++node) {
+        EXPECT_EQ(has(node, "first"), node < 3) << node;
+        EXPECT_EQ(has(node, "second"), node == 0 || node > 2) << node;
+    }
+}
+
+TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
+    const auto open_descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+    };
+    const auto before = open_descriptors();
+    for (int i = 0; i < 20; ++i) {
+        RedisNodes others{cluster.uris(), {.node_timeout = 1s}};
+        {
+            Lock lock{context, others, "orders:42"};
+            lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+            context.run();
+            context.restart();
+        }
+        context.run();
+        context.restart();
+    }
+    EXPECT_LT(open_descriptors(), before + 20) << "each of them had more than five";
+}
+
+TEST_F(Asio, RunReturnsAlthoughANodeDropsPackets) {
+    const SilentAddress silent{"127.0.0.5", cluster[2].port()};
+    RedisNodes others{
+        {cluster[0].uri(), cluster[1].uri(), "redis://127.0.0.5:" + std::to_string(cluster[2].port())},
+        {.node_timeout = 1s}};
+    const auto start = std::chrono::steady_clock::now();
+    Lock lock{context, others, "orders:42"};
+    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+    context.run();
+    context.restart();
+    lock.async_release([](const Result& it) { EXPECT_TRUE(it); });
+    context.run();
+    EXPECT_LT(std::chrono::steady_clock::now(), start + 60s) << "the kernel gives up after two minutes";
 }
 
 TEST_F(Asio, NodesMayBeDestroyedBeforeTheContext) {
