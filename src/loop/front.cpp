@@ -25,7 +25,8 @@ Front::Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
     loop.set_handler(this);
 }
 
-/// A child of fork() that goes on running the loop of its parent must not read from the parent's sockets.
+/// A child of fork() that goes on running the loop of its parent must not read from the parent's sockets. Its
+/// scheduler calls no task.
 void Front::on_ready(int fd) {
     if (!in_owning_process()) return;
     rounds_->on_ready(fd);
@@ -33,7 +34,6 @@ void Front::on_ready(int fd) {
 }
 
 void Front::on_wake() {
-    if (!in_owning_process()) return;
     scheduler_->woken();
     scheduler_->run();
 }

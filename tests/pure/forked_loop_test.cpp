@@ -21,10 +21,10 @@ namespace redlock::test {
 namespace {
 
 struct ForkedLoop : testing::Test, WaitingWorld {
-    /// The child reports how many operations have ended, and how often a client has written to the servers
-    /// since `then`.
+    /// The child reports how many operations have ended, and how often it has written to the servers or read
+    /// from them since `then`.
     void tell(const Report& report, std::size_t then) {
-        report(std::to_string(ended) + " ended, " + std::to_string(writes() - then) + " written");
+        report(std::to_string(ended) + " ended, " + std::to_string(transfers() - then) + " transfers");
     }
     Completion end() {
         return [this](const Result&) { ++ended; };
@@ -34,9 +34,10 @@ struct ForkedLoop : testing::Test, WaitingWorld {
         while (loop.run_once(until) || now() < until) {
         }
     }
-    std::size_t writes() {
+    std::size_t transfers() {
         std::size_t count = 0;
-        for (std::size_t node = 0; node < size; ++node) count += network.server(node).writes;
+        for (std::size_t node = 0; node < size; ++node)
+            count += network.server(node).writes + network.server(node).reads;
         return count;
     }
     bool executed_everywhere(const std::string& verb) {
@@ -52,13 +53,13 @@ struct ForkedLoop : testing::Test, WaitingWorld {
     std::size_t ended = 0;
 };
 
-constexpr auto nothing = "0 ended, 0 written";
+constexpr auto nothing = "0 ended, 0 transfers";
 
 TEST_F(ForkedLoop, ReadsNoReplyOfTheParent) {
     lock->try_acquire(end());
     while (!executed_everywhere("SET")) loop.run_once(Clock::never());
     ASSERT_EQ(ended, 0U) << "the replies are on their way";
-    const auto then = writes();
+    const auto then = transfers();
     const ForkedChild child{[&](const Report& report) {
         run_for(1s);
         tell(report, then);
@@ -73,7 +74,7 @@ TEST_F(ForkedLoop, HandlesNoTimerOfTheParent) {
     lock->acquire_for(1h, end());
     run_for(10s);
     ASSERT_EQ(ended, 0U) << "it pauses between its attempts";
-    const auto then = writes();
+    const auto then = transfers();
     const ForkedChild child{[&](const Report& report) {
         run_for(1min);
         tell(report, then);
@@ -90,7 +91,7 @@ TEST_F(ForkedLoop, NeitherItsShutdownNorItsDestructionTouchesTheLoopOrTheServers
     lock->try_acquire(end());
     (void)loop.run_once(now() + 10ms);
     ASSERT_TRUE(loop.watches_anything());
-    const auto then = writes();
+    const auto then = transfers();
     const ForkedChild child{[&](const Report& report) {
         of_loop->shut_down();
         tell(report, then);
@@ -120,7 +121,7 @@ TEST_F(ForkedLoop, DoesNothingAfterACompletionThatHasForked) {
         for (const auto* const name : {"a", "b", "c"}) others.emplace_back(*of_loop, name);
         lock->release([&](const Result&) {
             others[1].try_acquire(end());
-            if (::fork() == 0) then = writes();
+            if (::fork() == 0) then = transfers();
             ended = 0;
         });
         others[0].release(end());  // it is not held, so this ends in the same turn

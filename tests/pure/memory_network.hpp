@@ -101,6 +101,7 @@ public:
     Clock::duration latency = 1ms;
     bool counts_listeners = false;  ///< the user of the client may use PUBSUB NUMSUB
     std::size_t writes = 0;         ///< how often a client has written
+    std::size_t reads = 0;          ///< how often a client has read something
     std::size_t vain_reads = 0;     ///< how often a client has read although there was nothing to read
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -284,6 +285,7 @@ public:
             ++server_.vain_reads;
             return -EAGAIN;
         }
+        ++server_.reads;
         const auto count = std::min(bytes.size(), wire_->replies.size());
         wire_->replies.copy(bytes.data(), count);
         wire_->replies.erase(0, count);
