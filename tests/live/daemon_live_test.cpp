@@ -103,7 +103,7 @@ TEST_F(Daemon, KeepsItsFilesWhileAThreadWaitsInAQueue) {
     std::stop_source stop;
     std::jthread waiter{[&] {
         Lock waiting{*nodes, "the parent's", fair};
-        EXPECT_EQ(waiting.acquire(stop.get_token()).error(), Errc::cancelled);
+        EXPECT_EQ(waiting.acquire_for(1min, stop.get_token()).error(), Errc::cancelled);
     }};
     ASSERT_TRUE(wait_until([&] { return world[0].command({"ZCARD", "{the parent's}:queue"}) == "1"; }));
     const ForkedChild daemon{[&](const Report& report) {
