@@ -50,5 +50,27 @@ TEST(AcquireWithoutWaiting, CountsTheAttemptsWhoseNodesFailed) {
     EXPECT_EQ(acquisition.result.attempts(), Retry{}.attempts);
 }
 
+// A majority has voted, so the failed node changes nothing.
+TEST(AcquireWithoutWaiting, TakesARefusalByAMajorityForAConflict) {
+    NodesBesideALock nodes;
+    int calls = 0;
+    const Acquirable lock{.try_acquire =
+                              [&] {
+                                  ++calls;
+                                  Tally votes{std::make_shared<const std::vector<std::string>>(3, "a")};
+                                  votes.refuse(0);
+                                  votes.mark_unknown(1, Errc::timed_out);
+                                  votes.refuse(2);
+                                  return Result{Errc::held_by_other, std::move(votes), 1, 0ns};
+                              },
+                          .acquire_for = [](auto, auto) { return Result{Errc::cancelled}; },
+                          .resource = [] { return "job"; }};
+    const Signals signals{SIGTERM};
+    const auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
+    signals.restore();
+    EXPECT_EQ(acquisition.result.error(), Errc::held_by_other);
+    EXPECT_EQ(calls, 1);
+}
+
 }  // namespace
 }  // namespace redlock::tool

@@ -267,6 +267,14 @@ TEST_F(LeaseCommands, SubtractTheConfiguredDrift) {
                 testing::AllOf(testing::Gt(5000), testing::Lt(10'000)));
 }
 
+TEST_F(LeaseCommands, SubtractTheConfiguredDriftFromAnExtension) {
+    const auto lease = world.run({"acquire", "--ttl", "20s", "job"}).out;
+    const auto outcome =
+        world.run({"extend", "--owner", lease, "--ttl", "20s", "--drift-factor", "0.5", "job"});
+    EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
+                testing::AllOf(testing::Gt(5000), testing::Lt(10'000)));
+}
+
 // Nobody would know the owner of a lock that was acquired and not told.
 TEST_F(LeaseCommands, ReleaseTheLockIfItsOwnerCannotBePrinted) {
     for (const std::string stdout_of : {">/dev/full", ">&-"}) {

@@ -47,6 +47,15 @@ TEST_F(LossDuringRun, KillsACommandThatDoesNotStopWithinTheGrace) {
     EXPECT_TRUE(world.has("heard"));
 }
 
+// Longer than the default grace.
+TEST_F(LossDuringRun, GivesTheCommandTheWholeGrace) {
+    const auto outcome =
+        lose("trap 'sleep 6; touch $DIR/ended; exit 0' TERM; touch $DIR/begun; while :; do sleep 0.01; done",
+             {"--grace", "1h"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("ended"));
+}
+
 // A shell that is at work hears a SIGTERM within microseconds: one that was sent before the SIGKILL, too.
 TEST_F(LossDuringRun, KillsTheCommandAtOnceWithoutAGrace) {
     for (int time = 0; time < 5; ++time) {

@@ -149,6 +149,17 @@ TEST_F(UsersNodesFile, MayBeMissing) {
     EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
 }
 
+TEST(NodesFile, MayHaveAMebibyteAndNoMore) {
+    const support::TemporaryDirectory directory;
+    const auto path = (directory / "nodes").string();
+    const std::string address = "127.0.0.1:1\n";
+    const std::string comment(std::size_t{1024} * 1024 - address.size(), '#');
+    std::ofstream{path} << address << comment;
+    EXPECT_EQ(endpoints({"--nodes-file", path}).size(), 1U);
+    std::ofstream{path} << address << comment << '#';
+    EXPECT_EQ(error_of({"--nodes-file", path}), path + ": has more than 1 MiB");
+}
+
 TEST(NodesFile, SaysWhyItCannotBeRead) {
     EXPECT_EQ(error_of({"--nodes-file", "/no/such"}), "/no/such: cannot be read: No such file or directory");
     EXPECT_EQ(error_of({"--nodes-file", "/"}), "/: cannot be read: Is a directory");

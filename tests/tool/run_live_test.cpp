@@ -123,6 +123,18 @@ TEST_F(Run, WaitsForProcessesThatTheCommandLeftRunning) {
     }
 }
 
+// The others wait for the rest of the ttl.
+TEST_F(Run, ReportsAFailedRelease) {
+    auto tool = world.start(world.job(until_go, {"--ttl", "1h"}));
+    ASSERT_TRUE(world.comes("begun"));
+    for (auto& node : world) node.command({"ACL", "SETUSER", "default", "-del"});
+    world.touch("go");
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0) << "that of the command";
+    EXPECT_THAT(outcome.err, testing::StartsWith("redlock: job: release: "));
+    EXPECT_EQ(world.keys(), 3U);
+}
+
 TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
     const std::string variables = "echo [${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]";
     const auto inner = std::string{REDLOCK_TOOL} + " run other -c '" + variables + "'";
