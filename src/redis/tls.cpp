@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
@@ -30,19 +31,41 @@ void close_gate_at_exit() {
     if (!registered) throw std::bad_alloc{};
 }
 
-/// Returns the first error in OpenSSL's queue for this thread, because it is nearest to the cause. Clears the
-/// queue.
-std::string first_reason() {
-    const auto error = ERR_peek_error();
-    ERR_clear_error();
+std::string text_of(unsigned long error) {
     if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
     const char* const reason = error != 0 ? ERR_reason_error_string(error) : nullptr;
     return reason ? reason : "unknown reason";
 }
 
+/// Returns the first error in OpenSSL's queue for this thread, because it is nearest to the cause. Clears the
+/// queue.
+std::string first_reason() {
+    const auto error = ERR_peek_error();
+    ERR_clear_error();
+    return text_of(error);
+}
+
+/// Returns why OpenSSL has not done what it was asked for, and clears the queue. Throws std::bad_alloc if
+/// memory has run out. A null pointer alone does not mean that, because OpenSSL also returns one if its
+/// configuration file forbids what is needed.
+std::string refusal() {
+    const auto first = ERR_get_error();
+    bool no_memory = first == 0;  // there was no memory to record the error
+    for (auto error = first; error != 0; error = ERR_get_error()) {
+        const int reason = ERR_GET_REASON(error);
+        no_memory = no_memory || reason == (ERR_SYSTEM_ERROR(error) ? ENOMEM : ERR_R_MALLOC_FAILURE);
+    }
+    if (no_memory) throw std::bad_alloc{};
+    return text_of(first);
+}
+
+[[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& problem) {
+    throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
+}
+
 [[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& field,
                                          const std::string& problem) {
-    throw std::invalid_argument("redlock: node " + endpoint.name() + ": tls." + field + " " + problem);
+    throw_invalid_argument(endpoint, "tls." + field + " " + problem);
 }
 
 bool is_address(const std::string& name) {
@@ -71,8 +94,7 @@ void check_text(const Endpoint& endpoint) {
     constexpr std::size_t max_name = 255;  // the longest name that TLS can ask for
     if (tls.server_name.size() > max_name)
         throw_invalid_argument(endpoint, "server_name", "is longer than 255 bytes");
-    if (endpoint.host.size() > max_name)
-        throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
+    if (endpoint.host.size() > max_name) throw_invalid_argument(endpoint, "host is longer than 255 bytes");
 }
 
 /// Returns the list of directories in SSL_CERT_DIR, or null. A process that has more rights than its user
@@ -135,18 +157,20 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
     if (const ExitGate::Pass pass{gate}) SSL_CTX_free(context);
 }
 
-TlsContext::TlsContext(const Endpoint& endpoint)
-    : context_(SSL_CTX_new(TLS_client_method())), server_name_(name_to_verify(endpoint)) {
-    if (!context_) throw std::bad_alloc{};
-    close_gate_at_exit();
+TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(endpoint)) {
+    ERR_clear_error();
+    context_.reset(SSL_CTX_new(TLS_client_method()));
     auto* const context = context_.get();
+    if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
+        throw_invalid_argument(endpoint,
+                               "TLS is not possible as OpenSSL is configured (OPENSSL_CONF): " + refusal());
+    close_gate_at_exit();
     const auto& tls = endpoint.tls;
     check_text(endpoint);
     // OpenSSL would not check the name if it were empty.
     if (server_name_.empty())
         throw_invalid_argument(endpoint, "server_name", "is empty, and there is no host to take it from");
     ERR_clear_error();
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);  // nothing can be sent during a handshake
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
@@ -155,14 +179,14 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     const bool trust = tls.ca_file.empty()
                            ? trust_system(context)
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
-    if (!trust) throw_invalid_argument(endpoint, "ca_file", "cannot be read: " + first_reason());
+    if (!trust) throw_invalid_argument(endpoint, "ca_file", "cannot be read: " + refusal());
     if (tls.certificate.empty() != tls.key.empty())
         throw_invalid_argument(endpoint, "certificate and key", "must be given together");
     if (tls.certificate.empty()) return;
     if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
-        throw_invalid_argument(endpoint, "certificate", "cannot be read: " + first_reason());
+        throw_invalid_argument(endpoint, "certificate", "cannot be read: " + refusal());
     if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
-        throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + first_reason());
+        throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + refusal());
 }
 
 // ---- Session
@@ -174,13 +198,15 @@ void TlsSession::Free::operator()(ssl_st* session) const noexcept {
 TlsSession::TlsSession(const TlsContext& context) {
     const ExitGate::Pass pass{gate};
     if (!pass) return;
+    ERR_clear_error();
     session_.reset(SSL_new(context.context_.get()));
     auto* const received = BIO_new(BIO_s_mem());
     auto* const to_send = BIO_new(BIO_s_mem());
     if (!session_ || !received || !to_send) {
         BIO_free(received);
         BIO_free(to_send);
-        throw std::bad_alloc{};
+        error_ = "TLS: " + refusal();
+        return;
     }
     auto* const session = session_.get();
     SSL_set_bio(session, received, to_send);
@@ -191,11 +217,12 @@ TlsSession::TlsSession(const TlsContext& context) {
                            ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str()) == 1
                            : SSL_set1_host(session, name.c_str()) == 1 &&
                                  SSL_set_tlsext_host_name(session, name.c_str()) == 1;
-    if (!named) throw std::bad_alloc{};
+    if (!named) error_ = "TLS: " + refusal();
 }
 
 bool TlsSession::start(std::string& out) {
     const ExitGate::Pass pass{gate};
+    if (failed()) return false;
     if (!pass || !session_) return fail_at_exit();
     const bool fine = shake_hands();
     drain(out);

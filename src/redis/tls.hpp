@@ -32,8 +32,9 @@ public:
     /// already being taken down because the process exits. The thread must then not end before that is over.
     static bool leave_thread() noexcept;
 
-    /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the unusable field. Also
-    /// throws if there is neither a server name nor a host, because then any certificate would be accepted.
+    /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the unusable field, or has
+    /// OpenSSL's own reason if its configuration makes TLS impossible. Also throws if there is neither a
+    /// server name nor a host, because then any certificate would be accepted.
     explicit TlsContext(const Endpoint& endpoint);
 
 private:
@@ -48,6 +49,7 @@ private:
 /// The TLS state of one connection.
 class TlsSession {
 public:
+    /// If OpenSSL cannot make a session, start() fails. Throws std::bad_alloc.
     explicit TlsSession(const TlsContext& context);
 
     /// Begins the TLS handshake. Appends the first bytes to send to `out`. Returns false if the session has

@@ -4,6 +4,7 @@
 #include "tls/tls_world.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace redlock::test {
@@ -30,6 +31,22 @@ TEST_F(InspectTls, AnUntrustedCertificateIsReported) {
     EXPECT_EQ(doctor.status(), 2);
     EXPECT_THAT(doctor.output(), HasSubstr("authentication failed: TLS: certificate verify failed"));
     EXPECT_THAT(doctor.output(), HasSubstr("certificates that both sides trust"));
+}
+
+// A configuration of OpenSSL that names a provider which does not exist leaves it without any provider.
+TEST_F(InspectTls, AConfigurationThatMakesTlsImpossibleIsAMistakeOfTheUser) {
+    const auto configuration = directory / "openssl.cnf";
+    std::ofstream{configuration} << "openssl_conf = all\n[all]\nproviders = list\n[list]\n"
+                                    "absent = of_absent\n[of_absent]\nactivate = 1\n";
+    for (const auto* const command : {"acquire", "status"}) {
+        const auto outcome =
+            Tool{{command, the_resource},
+                 {"REDLOCK_NODES=" + uri(authority), "OPENSSL_CONF=" + configuration.string()}}
+                .wait();
+        EXPECT_EQ(outcome.status, 64) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("library has no ciphers"));
+        EXPECT_THAT(outcome.err, HasSubstr("OPENSSL_CONF"));
+    }
 }
 
 /// A keeper, which leaves the directory in which it was started.

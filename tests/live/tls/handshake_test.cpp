@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <string>
 
 namespace redlock::test {
@@ -14,13 +15,24 @@ namespace {
 
 using support::TemporaryDirectory;
 
-/// OpenSSL reads its configuration when it is used for the first time.
+/// While this is true, OpenSSL gets no memory.
+bool no_memory = false;
+
+/// OpenSSL reads its configuration when it is used for the first time, and takes other functions for its
+/// memory only before that.
 const std::unique_ptr<TemporaryDirectory> configuration = [] {
     auto directory = std::make_unique<TemporaryDirectory>();
     const auto file = *directory / "openssl.cnf";
     std::ofstream{file} << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = lax\n"
                            "[lax]\nMinProtocol = TLSv1\nCipherString = DEFAULT:@SECLEVEL=0\n";
     ::setenv("OPENSSL_CONF", file.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): there is one thread
+    EXPECT_EQ(CRYPTO_set_mem_functions(
+                  [](std::size_t size, const char*, int) { return no_memory ? nullptr : std::malloc(size); },
+                  [](void* memory, std::size_t size, const char*, int) {
+                      return no_memory ? nullptr : std::realloc(memory, size);
+                  },
+                  [](void* memory, const char*, int) { std::free(memory); }),
+              1);
     return directory;
 }();
 
@@ -163,6 +175,17 @@ TEST_F(Handshake, FailsTheSessionIfItPreventsSending) {
     to_server.clear();
     EXPECT_FALSE(client.send("PING\r\n", to_server)) << "nothing was sent";
     EXPECT_NE(client.error(), "");
+}
+
+// A lack of memory is no mistake in the configuration, and passes.
+TEST_F(Handshake, ThrowsBadAllocWithoutMemory) {
+    const auto to = endpoint("db.internal");
+    const TlsContext context{to};
+    no_memory = true;
+    EXPECT_THROW(TlsContext{to}, std::bad_alloc);
+    EXPECT_THROW(TlsSession{context}, std::bad_alloc);
+    no_memory = false;
+    EXPECT_EQ(outcome(to, TLS1_3_VERSION), "");
 }
 
 // A final dot and the scope of an address are for the name service only. No certificate contains them.
