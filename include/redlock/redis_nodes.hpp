@@ -23,8 +23,8 @@ namespace redlock {
 /// The options of RedisNodes.
 struct NodesOptions {
     /// The time that one node may take in one round: for the connection, the authentication, the command and
-    /// the reply. It should be small compared with the ttl, and large compared with the round-trip time. From
-    /// 1 ms to 1 h.
+    /// the reply. It should be small compared with the ttl, and large compared with the round-trip time. If
+    /// an address of a host name is silent, the next address is tried within the same time. From 1 ms to 1 h.
     std::chrono::milliseconds node_timeout{50};
 
     /// The order in which the round of an acquisition asks the nodes.

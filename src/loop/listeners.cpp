@@ -147,7 +147,7 @@ void Listeners::subscribe(std::size_t node) {
     it.listener->advance();
     auto& connection = it.listener->connection();
     if (it.listener->listens()) {
-        nodes_[node]->connected();
+        nodes_[node]->connected(connection);
         it.listening = true;
         it.failure = {};
         for (auto* const user : it.users) user->on_listener();

@@ -94,15 +94,20 @@ std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
 void LoopGroup::on_ready(int fd) {
     network_.watches().on_ready(fd);
     try {
-        for (auto& [descriptor, entry] : watched_)
-            if (entry.ready) {
-                group_.take_ready({&entry, 1});
-                entry.ready = false;
-            }
+        take_ready();
     } catch (const std::bad_alloc&) {
         wake();
     }
     wake_rounds();
+}
+
+/// Continues with the watched connections that are ready.
+void LoopGroup::take_ready() {
+    for (auto& [descriptor, entry] : watched_)
+        if (entry.ready) {
+            group_.take_ready({&entry, 1});
+            entry.ready = false;
+        }
 }
 
 /// Reads from all connections that have something to read, without waiting.
@@ -124,9 +129,12 @@ void LoopGroup::wake_rounds() noexcept {
 void LoopGroup::proceed() {
     auto until = Clock::never();
     try {
+        for (auto& [descriptor, entry] : watched_) entry.ready = entry.ready || now() >= entry.until;
+        take_ready();
         until = group_.write_collected(now());
         wake_rounds();
         until = std::min(until, watch());
+        for (const auto& [descriptor, entry] : watched_) until = std::min(until, entry.until);
     } catch (const std::bad_alloc&) {
         until = now() + std::chrono::milliseconds{10};
     }

@@ -91,6 +91,7 @@ private:
     Clock& clock() noexcept { return network_.clock(); }
     void proceed() override;
     void read_all();
+    void take_ready();
     void wake_rounds() noexcept;
     Clock::time_point find_connections_to_watch();
     Clock::time_point watch();

@@ -23,8 +23,8 @@ public:
                                     int& error) override;
     /// Blocks if `until` is later than `now`. Such calls are made only at the shutdown of a loop, and when
     /// nodes are closed.
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-              const std::stop_token& stop = {}) override {
+    void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                              const std::stop_token& stop) override {
         system_->wait(entries, now, until, stop);
     }
     /// The task never runs again once the scheduler is detached.

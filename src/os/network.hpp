@@ -7,6 +7,7 @@
 
 #include "os/resolution.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,7 @@ struct PollEntry {
     bool reads = true;
     bool ready = false;
     std::uint8_t node = 0;  ///< for the caller: the index of the node that the descriptor belongs to
+    Clock::time_point until = Clock::never();  ///< The entry is ready then at the latest.
 };
 
 /// A function that is called in the background, in a thread that exists only while there is something to do.
@@ -110,9 +112,16 @@ public:
 
     /// Waits until one of the entries is ready, and sets `ready` in each of those that are. Also returns at
     /// `until` (up to a millisecond later), and as soon as `stop` is requested. It may return earlier, for
-    /// example because of a signal. Considers only the first max_entries entries.
-    virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-                      const std::stop_token& stop = {}) = 0;
+    /// example because of a signal. Considers only the descriptors of the first max_entries entries.
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+              const std::stop_token& stop = {}) {
+        auto first = Clock::never();
+        for (const auto& it : entries) first = std::min(first, it.until);
+        wait_for_descriptors(entries, now, std::min(first, until), stop);
+        if (first == Clock::never()) return;
+        const auto after = clock().now();
+        for (auto& it : entries) it.ready = it.ready || it.until <= after;
+    }
 
     /// Returns a task that does nothing until it is started.
     virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) = 0;
@@ -122,6 +131,10 @@ public:
 
 protected:
     ~Network() = default;
+
+    /// Does what wait() does, but ignores PollEntry::until.
+    virtual void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now,
+                                      Clock::time_point until, const std::stop_token& stop) = 0;
 };
 
 }  // namespace redlock

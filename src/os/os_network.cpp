@@ -192,8 +192,8 @@ private:
 
 }  // namespace
 
-void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-                     const std::stop_token& stop) {
+void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now,
+                                     Clock::time_point until, const std::stop_token& stop) {
     std::array<pollfd, max_entries + 1> fds{};
     const auto count = std::min(entries.size(), max_entries);
     for (std::size_t i = 0; i < count; ++i)

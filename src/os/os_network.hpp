@@ -59,8 +59,8 @@ public:
     Entropy& entropy() noexcept override { return os_entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-              const std::stop_token& stop = {}) override;
+    void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                              const std::stop_token& stop) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
     std::unique_ptr<Wakeup> make_wakeup() override;
 

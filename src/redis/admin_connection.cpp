@@ -1,8 +1,5 @@
 #include "redis/admin_connection.hpp"
 
-#include <algorithm>
-#include <cstddef>
-
 namespace redlock {
 
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout)
@@ -21,28 +18,13 @@ void AdminConnection::wait(Clock::time_point deadline, Condition over) {
     }
 }
 
-/// Shares the time among the addresses of the host, because the first one may be silent.
 bool AdminConnection::connect_by(Clock::time_point deadline) {
-    if (connection_) return connection_->ready();
-    const auto server = config_.find_server();
-    const auto begin = [&](std::size_t first_address) {
+    if (!connection_) {
         connection_ =
-            std::make_unique<Connection>(config_, network_, server, first_address, network_.clock().now());
-    };
-    begin(0);
-    wait(deadline, [&] { return server->done(); });
-    if (!server->done()) return false;
-    for (;;) {
-        const auto tried = connection_->next_address();
-        const auto untried = server->addresses().size() - std::min(tried, server->addresses().size());
-        const auto now = network_.clock().now();
-        wait(now + (deadline - now) / static_cast<int>(untried + 1),
-             [&] { return connection_->ready() || connection_->next_address() != tried; });
-        if (connection_->ready()) return true;
-        if (connection_->next_address() != tried) continue;
-        if (connection_->cause() != Errc::timed_out || untried == 0) return false;
-        begin(tried);
+            std::make_unique<Connection>(config_, network_, config_.find_server(), 0, network_.clock().now());
+        wait(deadline, [this] { return connection_->ready(); });
     }
+    return connection_->ready();
 }
 
 /// Returns the reply, or the reason why there is none.

@@ -38,7 +38,8 @@ PollEntry Connection::poll_entry() const noexcept {
     return {.socket = socket_.get(),
             .fd = socket_->fd(),
             .writes = connecting || ended || (collects_ ? blocked_ : written_ < out_.size()),
-            .reads = !connecting};
+            .reads = !connecting,
+            .until = connecting ? moves_on_at_ : Clock::never()};
 }
 
 void Connection::advance() {
@@ -66,9 +67,21 @@ void Connection::connect() {
     if (resolution_->addresses().empty()) return fail(resolution_->cause(), resolution_->error());
     const auto& addresses = resolution_->addresses();
     while (tried_addresses_ < addresses.size())
-        if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))
+        if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()])) {
+            moves_on_at_ = end_of_attempt(addresses.size());
             return finish_connecting();
+        }
     fail(Errc::connection_failed, std::move(detail_));
+}
+
+/// Returns when to leave an address that neither accepts the connection nor refuses it. The last address has
+/// the rest of the time. An address may be good, and only too slow for its share. Therefore, when every
+/// address was tried in vain, the next connections try one address each, and after that all of them again.
+Clock::time_point Connection::end_of_attempt(std::size_t addresses) const {
+    const auto untried = addresses - tried_addresses_;
+    if (untried == 0 || first_address_ / addresses % 2 != 0) return Clock::never();
+    const auto time = std::min<Clock::duration>(config_.node_timeout, detail::max_connecting);
+    return network_.clock().now() + time / static_cast<int>(untried + 2);
 }
 
 bool Connection::connect_to(const Address& address) {
@@ -83,9 +96,9 @@ bool Connection::connect_to(const Address& address) {
 
 void Connection::finish_connecting() {
     const auto result = socket_->connect_result();
-    if (!result) return;
-    if (*result == 0) return connected();
-    detail_ = errno_message(*result);
+    if (!result && (moves_on_at_ == Clock::never() || network_.clock().now() < moves_on_at_)) return;
+    if (result == 0) return connected();
+    detail_ = errno_message(result.value_or(ETIMEDOUT));
     connect();
 }
 

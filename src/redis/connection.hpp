@@ -5,7 +5,8 @@
 //     ------------+-----------------------------------------------+----------------------------------
 //     resolving   | the addresses of the name are not known yet   | advance() → connecting
 //     connecting  | TCP is connecting to one of the addresses     | advance() → securing, handshaking,
-//                 |                                               | connecting to the next address
+//                 |                                               | connecting to the next address if this
+//                 |                                               | one refuses, or is silent for too long
 //     securing    | the TLS handshake is under way                | advance() → handshaking
 //     handshaking | AUTH, SELECT and PING, or later INFO, are     | advance(), at their last reply →
 //                 | sent; commands may be written behind them     | ready
@@ -51,7 +52,8 @@ public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
     /// Starts connecting. `config` and `network` must outlive the connection. `first_address` is the index of
-    /// the address to try first.
+    /// the address to try first, and is 0, or what next_address() or present_address() of an earlier
+    /// connection has returned.
     Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                std::size_t first_address, Clock::time_point now);
     ~Connection();
@@ -179,6 +181,8 @@ public:
     /// Returns `first_address` for the next connection if the present address turns out to be dead. It may
     /// exceed the number of addresses.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
+    /// Returns `first_address` for the next connection if the present address answers.
+    std::size_t present_address() const noexcept { return next_address() - 1; }
 
     /// Returns true if the server has closed the connection or its TLS session, or has sent something
     /// unexpected since the connection became idle.
@@ -203,6 +207,7 @@ private:
 
     void connect();
     bool connect_to(const Address& address);
+    Clock::time_point end_of_attempt(std::size_t addresses) const;
     void finish_connecting();
     void connected();
     void begin_handshake();
@@ -235,6 +240,7 @@ private:
     Clock::time_point since_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
+    Clock::time_point moves_on_at_ = Clock::never();  // when the next address is tried
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;

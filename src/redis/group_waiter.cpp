@@ -45,7 +45,7 @@ bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits&
     if (!listener) return false;
     const bool is_new = !listener->listens();
     if (await_subscription(*listener, deadline, limits.stop)) {
-        if (is_new) nodes_[node]->connected();
+        if (is_new) nodes_[node]->connected(listener->connection());
         disconnect({}, {});
         listener_ = std::move(listener);
         home_ = node;

@@ -101,8 +101,7 @@ bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_p
 void Node::advance_probe_locked(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
-        health_.connected();
-        answered_locked();
+        connected_locked(*probe_);
         keep_locked(std::move(probe_), now);
     } else if (probe_->broken()) {
         fail_locked({probe_->cause(), probe_->detail()}, now);
@@ -252,8 +251,13 @@ std::optional<NodeFailure> Node::queue_refusal(Clock::time_point now) {
 
 /// Trusts the node again, because it has answered a handshake. If it fails once more, its next pause is
 /// longer than the last one.
-void Node::connected() {
+void Node::connected(const Connection& connection) {
     const std::lock_guard guard{mutex_};
+    connected_locked(connection);
+}
+
+void Node::connected_locked(const Connection& connection) {
+    first_address_ = connection.present_address();
     health_.connected();
     answered_locked();
 }

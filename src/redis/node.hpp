@@ -215,8 +215,9 @@ public:
         config_.kept_releases->keep(std::move(releases), true);
     }
 
-    /// Records that the node has answered a handshake.
-    void connected();
+    /// Records that the node has answered the handshake of this connection. The next one begins with the same
+    /// address.
+    void connected(const Connection& connection);
     /// Records that the node has answered a command in time.
     void succeeded();
     /// Records that the node has failed.
@@ -260,6 +261,7 @@ private:
     void drop_former_locked(Clock::time_point now);
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
+    void connected_locked(const Connection& connection);
     // A draining connection is bound if a pending command on it must be followed by others (the table in
     // own_connection_choice.hpp).
     std::vector<Draining>::iterator bound_to_locked(std::string_view owner);

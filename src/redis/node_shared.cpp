@@ -204,7 +204,7 @@ void Node::progress(Shared& it, Clock::time_point now) {
     } catch (
         const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
     }
-    if (!was_ready && connection.was_ready()) connected();
+    if (!was_ready && connection.was_ready()) connected(connection);
     if (connection.pending().count() < pending) {
         it.has_replied = true;
         // Replies that a round awaits are answers. Their rounds record that the node is alive.

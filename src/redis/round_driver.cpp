@@ -175,7 +175,7 @@ void RoundDriver::proceed(std::size_t node) {
     const bool was_ready = connection.ready();
     // There is nothing to read from a ready connection before the commands are sent.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
-    if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
+    if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected(connection);
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
     // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));

@@ -158,8 +158,10 @@ private:
             return give_up(entry, connection.cause(),
                            connection.cause().message() + " (" + connection.detail() + ")");
         if (!connection.ready()) return;
-        if (entry.step == Step::connecting)
+        if (entry.step == Step::connecting) {
+            *config_of(entry).first_address = connection.present_address();
             return ask(entry, entries_.size() > 1 ? Step::my_id : Step::master);
+        }
         if (connection.answer()) take_reply(entry);
     }
 

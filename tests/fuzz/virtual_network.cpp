@@ -69,8 +69,8 @@ std::unique_ptr<Socket> VirtualNetwork::connect(const Address& address,
     return std::make_unique<VirtualSocket>(*this, longest_wait, std::move(stream));
 }
 
-void VirtualNetwork::wait(std::span<PollEntry> entries, time_point now, time_point until,
-                          const std::stop_token&) {
+void VirtualNetwork::wait_for_descriptors(std::span<PollEntry> entries, time_point now, time_point until,
+                                          const std::stop_token&) {
     require(until < never(), "no wait without an end");
     const auto refresh = [&] {
         for (auto& entry : entries) {

@@ -63,8 +63,8 @@ public:
     Entropy& entropy() noexcept override { return *this; }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
-    void wait(std::span<PollEntry> entries, time_point now, time_point until,
-              const std::stop_token& stop = {}) override;
+    void wait_for_descriptors(std::span<PollEntry> entries, time_point now, time_point until,
+                              const std::stop_token& stop) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
     // ---- Clock

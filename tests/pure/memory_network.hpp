@@ -344,6 +344,18 @@ private:
     std::shared_ptr<int> latest_{};  // the pending call
 };
 
+/// Returns a node with the addresses of the first two servers. They are found like those of a master.
+inline NodeConfig at_two_addresses(NodeConfig node) {
+    node.sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+    node.asks_sentinels = [] {
+        const auto address = [](std::uint16_t port) {
+            return Resolution::of_host("127.0.0.1", port)->addresses().front();
+        };
+        return Resolution::known({.addresses = {address(1), address(2)}});
+    };
+    return node;
+}
+
 class MemoryNetwork final : public Network {
 public:
     explicit MemoryNetwork(std::size_t servers) : servers_(servers) {
@@ -384,8 +396,8 @@ public:
                                               longest_wait);
     }
 
-    void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
-              const std::stop_token& stop = {}) override {
+    void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
+                              const std::stop_token& stop) override {
         const OutsideTheClient outside;
         ++waits_;
         const auto end = [&] {

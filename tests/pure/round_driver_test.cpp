@@ -48,6 +48,68 @@ TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsReplyIsAwaited) {
     EXPECT_LT(world.network.clock().now() - start, 15ms);
 }
 
+// ---- Several addresses
+
+struct ANodeWithTwoAddresses : testing::Test, RoundDriverWorld {
+    ANodeWithTwoAddresses() : RoundDriverWorld(2) {
+        group = std::make_unique<NodeGroup>(std::vector{at_two_addresses(network.configs()[0])},
+                                            NodesOptions{.observer = &log}, network);
+    }
+    /// Returns how long the acquisition on new connections takes that must succeed.
+    Clock::duration acquires(const std::string& owner) {
+        group->nodes()[0]->close_connections(network.clock().now());
+        for (std::size_t server = 0; server < 2; ++server)
+            network.server(server).close_connections(network.clock().now());
+        network.pass(2s);
+        const auto start = network.clock().now();
+        const auto tally = acquire(owner);
+        EXPECT_EQ(tally[0].vote, Vote::granted) << tally[0].cause.message() << ", " << tally[0].detail;
+        const auto took = network.clock().now() - start;
+        (void)release(owner);
+        return took;
+    }
+};
+
+TEST_F(ANodeWithTwoAddresses, IsReachedInTheSameRoundIfTheFirstOneIsSilent) {
+    network.server(0).unreachable = true;
+    EXPECT_LT(acquires("A"), 20ms);
+    EXPECT_LT(acquires("B"), 5ms) << "the address that has answered is tried first";
+}
+
+TEST_F(ANodeWithTwoAddresses, MovesOnIfTheOneThatHasAnsweredBecomesSilent) {
+    EXPECT_LT(acquires("A"), 5ms);
+    network.server(0).unreachable = true;
+    EXPECT_LT(acquires("B"), 20ms);
+    network.server(0).unreachable = false;
+    network.server(1).unreachable = true;
+    EXPECT_LT(acquires("C"), 20ms);
+}
+
+// The first address accepts after 30 ms. That is more than its share of node_timeout.
+TEST_F(ANodeWithTwoAddresses, IsReachedByALaterRoundIfTheFirstOneIsSlow) {
+    network.server(1).unreachable = true;
+    const auto accept_late = [this] {
+        network.server(0).unreachable = true;
+        network.clock().after(30ms, [this] { network.server(0).unreachable = false; });
+    };
+    accept_late();
+    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+    for (const auto* const owner : {"B", "C"}) {
+        network.clock().after(2s, accept_late);
+        EXPECT_LT(acquires(owner), 40ms);
+    }
+}
+
+TEST_F(ANodeWithTwoAddresses, TakesOneNodeTimeoutIfBothAreSilent) {
+    for (const std::size_t server : {0U, 1U}) network.server(server).unreachable = true;
+    for (int round = 0; round < 4; ++round) {
+        const auto start = network.clock().now();
+        EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+        EXPECT_EQ(network.clock().now() - start, 50ms);
+        network.pass(2s);
+    }
+}
+
 // ---- Batches
 
 TEST(RoundDriver, ABatchDoesNotSendAnExtensionThatCouldOvertakeItsSet) {

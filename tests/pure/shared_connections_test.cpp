@@ -665,25 +665,20 @@ TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {
 
 /// A node with two addresses, and a server at each. The addresses are found like those of a master.
 struct ASharedNodeWithTwoAddresses : SharedWorld {
-    ASharedNodeWithTwoAddresses() : SharedWorld(configs()) {}
-
-private:
-    static std::vector<NodeConfig> configs() {
-        auto configs = MemoryNetwork{1}.configs();
-        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-        configs[0].asks_sentinels = [] {
-            const auto address = [](std::uint16_t port) {
-                return Resolution::of_host("127.0.0.1", port)->addresses().front();
-            };
-            return Resolution::known({.addresses = {address(1), address(2)}});
-        };
-        return configs;
-    }
+    ASharedNodeWithTwoAddresses() : SharedWorld({at_two_addresses(MemoryNetwork{1}.configs()[0])}) {}
 };
 
-// The next connection begins while the former one still tries the silent address.
-TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
+TEST_F(ASharedNodeWithTwoAddresses, TriesTheNextAddressInTheSameRound) {
     network.server(0).unreachable = true;
+    const auto& round = acquire("r", "A");
+    run();
+    EXPECT_EQ(round.tally()[0].vote, Vote::granted) << round.tally()[0].detail;
+    EXPECT_EQ(value(1, "r"), "A");
+}
+
+// The next connection begins while the server at the first address, which is frozen, has not answered yet.
+TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
+    network.server(0).paused = true;
     auto& first = acquire("r", "A");
     run();
     EXPECT_EQ(first.tally()[0].cause, Errc::timed_out);

@@ -62,8 +62,8 @@ public:
         if (!std::exchange(has_memory, true)) throw std::bad_alloc{};
         return memory_.connect(address, longest_wait, error);
     }
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-              const std::stop_token& stop = {}) override {
+    void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                              const std::stop_token& stop) override {
         if (action_ && skipped_-- == 0) std::exchange(action_, {})();
         const bool woken = woken_;
         memory_.wait(entries, now, woken ? now : until, stop);

@@ -121,8 +121,8 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
     return std::make_unique<SimSocket>(process_, longest_wait, std::move(channel), descriptors_);
 }
 
-void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
-                          const std::stop_token& stop) {
+void ProcessNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point,
+                                          Clock::time_point until, const std::stop_token& stop) {
     if (!process_.current()) {  // the world is over, and destroys the nodes
         for (auto& entry : entries) entry.ready = has_news(entry);
         return;

@@ -29,8 +29,8 @@ public:
     Clock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return entropy_; }
     std::unique_ptr<Socket> connect(const Address& address, milliseconds longest_wait, int& error) override;
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
-              const std::stop_token& stop = {}) override;
+    void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                              const std::stop_token& stop) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
     /// The process has one, because only its SharedRounds needs it.
     std::unique_ptr<Wakeup> make_wakeup() override { return std::make_unique<SimWakeup>(*this); }

@@ -5,6 +5,7 @@
 
 #include "live/forked_child.hpp"
 #include "live/live_world.hpp"
+#include "live/loop/loop_client.hpp"
 #include "pure/memory_network.hpp"
 
 #include "os/resolution.hpp"
@@ -74,6 +75,39 @@ TEST_P(AHostName, FindsItsServer) {
         set_addresses("name.test", GetParam().later);
     }
     EXPECT_THAT(lock.acquire_for(10s), Succeeds());
+}
+
+/// The addresses of a name, of which the first is silent, and the last one leads to the server.
+struct AHostNameWithASilentAddress : testing::TestWithParam<Addresses> {};
+INSTANTIATE_TEST_SUITE_P(Dns, AHostNameWithASilentAddress,
+                         testing::Values(Addresses{"BeforeTheLivingOne", {"127.0.0.3", "127.0.0.1"}},
+                                         Addresses{"BeforeARefusal", {"127.0.0.3", "127.0.0.2", "127.0.0.1"}},
+                                         Addresses{"InBothFamilies", {"127.0.0.3", "::1", "127.0.0.1"}},
+                                         Addresses{"BeforeAnother", {"127.0.0.3", "127.0.0.3", "127.0.0.1"}}),
+                         by_name);
+
+// A command such as `redlock release` makes one round, and ends.
+TEST_P(AHostNameWithASilentAddress, FindsItsServerInTheFirstRound) {
+    const RedisServer server;
+    const SilentAddress silent{"127.0.0.3", server.port()};
+    set_addresses("name.test", GetParam().first);
+    const std::vector<std::string> resource{"resource"};
+    for (const auto verb : {Verb::set_if_absent, Verb::query, Verb::compare_and_delete}) {
+        RedisNodes nodes{{at("name.test", server)}, {.node_timeout = 2s}};
+        const auto tally =
+            nodes.ask({.command = {.verb = verb, .resources = resource, .owner = "owner", .ttl = 10s}});
+        EXPECT_EQ(tally[0].vote, Vote::granted) << tally[0].cause.message() << ", " << tally[0].detail;
+    }
+}
+
+TEST_P(AHostNameWithASilentAddress, FindsItsServerInTheFirstRoundOfALoop) {
+    const RedisServer server;
+    const SilentAddress silent{"127.0.0.3", server.port()};
+    set_addresses("name.test", GetParam().first);
+    LoopClient client{std::vector{at("name.test", server)}, {.node_timeout = 2s}};
+    AsyncLock lock{client.of_loop, "resource"};
+    EXPECT_THAT(client.try_acquire(lock), Succeeds());
+    EXPECT_THAT(client.release(lock), Succeeds());
 }
 
 // It has no later round in which it could begin with another address.

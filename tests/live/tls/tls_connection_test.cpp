@@ -82,7 +82,8 @@ public:
     std::unique_ptr<Socket> connect(const Address&, std::chrono::milliseconds, int&) override {
         return std::make_unique<TlsSocket>(server, accepts, closed, takes_bytes);
     }
-    void wait(std::span<PollEntry>, Clock::time_point, Clock::time_point, const std::stop_token&) override {}
+    void wait_for_descriptors(std::span<PollEntry>, Clock::time_point, Clock::time_point,
+                              const std::stop_token&) override {}
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function) override { return nullptr; }
 
 private:
