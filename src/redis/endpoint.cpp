@@ -25,6 +25,7 @@ public:
 
     Endpoint parse() {
         if (uri_.empty()) fail("address", "is empty");
+        if (has_several_schemes()) fail_as_list();
         const auto plain = [](unsigned char c) { return c > 0x20 && c != 0x7F; };
         if (!std::ranges::all_of(uri_, plain)) fail("address", "has white space or a control character");
         if (uri_.find('#') != uri_.npos) fail("address", "has a fragment ('#'); write %23 inside a password");
@@ -58,6 +59,21 @@ private:
         // quoted at all.
         if (!value.empty() && quotes_ == Quotes::allowed) text += "\"" + std::string{value} + "\" ";
         throw std::invalid_argument(text + std::string{problem});
+    }
+
+    [[noreturn]] void fail_as_list() const {
+        fail("address", "is a list; give each address in a text of its own");
+    }
+
+    /// Returns true if another address follows a comma or a blank.
+    bool has_several_schemes() const {
+        constexpr std::string_view separators = ",; \t\r\n";
+        const auto first = uri_.find_first_not_of(separators);
+        for (const std::string_view scheme :
+             {"redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://"})
+            for (auto at = uri_.find(scheme); at != uri_.npos; at = uri_.find(scheme, at + 1))
+                if (at > first && separators.find(uri_[at - 1]) != separators.npos) return true;
+        return false;
     }
 
     /// Returns the text before the first `separator` and removes both from `rest`. Returns nothing if there
@@ -193,6 +209,7 @@ private:
 
     void read_host_and_port(std::string_view text, std::uint16_t usual_port = 6379) {
         endpoint_.port = usual_port;
+        if (text.find(',') != text.npos) fail_as_list();
         if (text.starts_with('[')) return read_ipv6_and_port(text);
         const auto colon = text.find(':');
         if (colon != text.rfind(':'))

@@ -22,9 +22,17 @@ std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
         std::ranges::any_of(uris, [&](const auto& uri) { return may_have_password(std::invoke(text, uri)); });
     std::vector<Endpoint> endpoints;
     endpoints.reserve(uris.size());
-    for (const auto& uri : uris)
-        endpoints.push_back(
-            parse_address(std::invoke(text, uri), secret ? Quotes::forbidden : Quotes::allowed));
+    for (const auto& uri : uris) try {
+            endpoints.push_back(
+                parse_address(std::invoke(text, uri), secret ? Quotes::forbidden : Quotes::allowed));
+        } catch (const std::invalid_argument& error) {
+            if (uris.size() == 1) throw;
+            std::string problem = error.what();
+            constexpr std::string_view begin = "redlock: node address";
+            problem.insert(begin.size(),
+                           " " + std::to_string(endpoints.size() + 1) + " of " + std::to_string(uris.size()));
+            throw std::invalid_argument(problem);
+        }
     return endpoints;
 }
 

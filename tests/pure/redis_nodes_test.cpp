@@ -67,6 +67,26 @@ const std::vector<Refusal>& refusals() {
          [] { with(Endpoint{.unix_socket = "/" + std::string(107, 'x')}); }},
         {"TlsOverAUnixSocket", "TLS is for host and port",
          [] { with(Endpoint{.unix_socket = "/s", .tls = enabled_tls()}); }},
+        {"TlsWithSentinelsWithoutAName", "m@s:6379: TLS with Sentinels requires tls.server_name",
+         [] {
+             auto endpoint = with_sentinels(1);
+             endpoint.tls = enabled_tls();
+             // The host is not used, and no certificate of a master can be compared with it.
+             endpoint.host = "h";
+             with(endpoint);
+         }},
+        {"TlsWithSentinelsWithoutANameInAUri", "requires tls.server_name",
+         [] { const RedisNodes nodes{"rediss+sentinel://s/m"}; }},
+        {"AUriThatIsWrongAmongSeveral", "redlock: node address 2 of 3: port must be a number",
+         [] {
+             const RedisNodes nodes{"a", "b:x", "c"};
+         }},
+        {"AStringThatIsWrongAmongSeveral", "redlock: node address 3 of 3: host is empty",
+         [] {
+             const RedisNodes nodes{std::vector<std::string>{"a", "b", "redis://"}};
+         }},
+        {"AListInOneString", "redlock: node address: address is a list",
+         [] { const RedisNodes nodes{std::vector<std::string>{"redis://a:7000,redis://b:7000"}}; }},
         {"MoreSentinelsThanArePolled", "17 Sentinels; there must be at most 16",
          [] { with(with_sentinels(17)); }},
         {"NodeTimeoutZero", "NodesOptions::node_timeout is 0 ms", [] { with({.node_timeout = 0ms}); }},
