@@ -19,6 +19,13 @@ struct Tls {
     std::string server_name{};  ///< The name that the server's certificate must have; the host if empty.
 };
 
+/// The name and the password of an ACL user. Without a name they are for the default user, and if both are
+/// empty, no AUTH is sent.
+struct Credentials {
+    std::string username{};
+    std::string password{};
+};
+
 /// The address of one node: a host and port, a unix socket, or a master that Sentinels know.
 struct REDLOCK_EXPORT Endpoint {
     std::string host{};  ///< A name, or an IPv4 or IPv6 address without brackets. Empty with a unix socket.

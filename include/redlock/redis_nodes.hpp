@@ -11,6 +11,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -51,6 +52,21 @@ struct NodesOptions {
 
     /// Is notified of every round and connection; null for none. Must outlive the nodes and all their locks.
     Observer* observer = nullptr;
+
+    /// Returns the user name and the password for a new connection to the node with this name
+    /// (Nodes::name()), in place of those in its address. Thus a password or token that expires can be
+    /// replaced while the nodes are used. Connections that exist go on with theirs. If empty (the default),
+    /// those in the address are used. The Sentinels of a node always get theirs from the address.
+    ///
+    /// - Any thread that connects calls the function, also a thread of the library, and several threads may
+    ///   call it at the same time.
+    /// - It must return at once, because the time counts towards node_timeout, and a thread that calls it may
+    ///   keep other threads waiting. It must use neither these nodes nor their locks.
+    /// - If it throws std::bad_alloc, so does the function of the library that connects. If it throws
+    /// anything
+    ///   else, the connection fails: the vote of the node is unknown, with the cause Errc::connection_failed
+    ///   and the text of the exception.
+    std::function<Credentials(std::string_view node)> credentials{};
 };
 
 /// A set of N Redis servers and the connections to them.

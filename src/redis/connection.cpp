@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <utility>
+#include <exception>
+#include <new>
 #include <vector>
 
 namespace redlock {
@@ -24,7 +26,8 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
       network_(network),
       resolution_(std::move(resolution)),
       since_(now),
-      first_address_(first_address) {
+      first_address_(first_address),
+      credentials_{config.endpoint.username, config.endpoint.password} {
     if (resolution_->done()) connect();
 }
 
@@ -124,21 +127,22 @@ Connection::Step Connection::step_after(Step step) const noexcept {
 }
 
 void Connection::begin_handshake() {
-    const auto& endpoint = config_.endpoint;
+    if (!fetch_credentials()) return;
+    const auto& [username, password] = credentials_;
     state_ = State::handshaking;
-    const bool anonymous = endpoint.username.empty() && endpoint.password.empty();
+    const bool anonymous = username.empty() && password.empty();
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
     run_or_break([&] {
         for (auto step = step_; step != Step::done; step = step_after(step)) {
             pending_.sent_first();
             if (step == Step::select)
-                detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
+                detail::append(outgoing(), {"SELECT", std::to_string(config_.endpoint.database)});
             else if (step == Step::ping)
                 detail::append(outgoing(), {"PING"});
-            else if (endpoint.username.empty())
-                detail::append(outgoing(), {"AUTH", endpoint.password});
+            else if (username.empty())
+                detail::append(outgoing(), {"AUTH", password});
             else
-                detail::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
+                detail::append(outgoing(), {"AUTH", username, password});
         }
         outgoing() += std::exchange(queued_, {});
     });
@@ -182,12 +186,31 @@ void Connection::take_handshake_reply() {
     }
     step_ = step_after(step_);
     if (step_ != Step::done) return;
+/// Calls NodesOptions::credentials. Returns false if it has thrown an exception, and the connection has
+/// failed.
+bool Connection::fetch_credentials() {
+    if (!config_.credentials) return true;
+    std::string problem = "an exception";
+    try {
+        credentials_ = config_.credentials(config_.endpoint.name());
+        return true;
+    } catch (const std::bad_alloc&) {
+        fail(Errc::connection_failed, {});
+        throw;
+    } catch (const std::exception& error) {
+        problem = detail::printable(error.what());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): says nothing
+    }
+    fail(Errc::connection_failed, "no credentials: " + problem);
+    return false;
+}
+
     state_ = State::ready;
     was_ready_ = true;
 }
 
 std::string Connection::quoted(std::string_view text) const {
-    const auto& password = config_.endpoint.password;
+    const auto& password = credentials_.password;
     const bool repeats = !password.empty() && text.find(password) != text.npos;
     // A single word may be a part of the password, except for "ERR".
     const bool is_part =

@@ -214,6 +214,9 @@ private:
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
+    std::string blame_of_master() const;
+    void fail_by_network(std::string detail);
+    bool fetch_credentials();
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, const detail::Script* script, bool by_sha1,
                const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
@@ -249,6 +252,7 @@ private:
     bool used_ = false;
     std::string run_id_{};
 
+    Credentials credentials_;
     std::string out_{};  // bytes for the socket; those before written_ are written
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake

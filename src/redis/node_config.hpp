@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace redlock {
@@ -34,6 +35,7 @@ struct NodeConfig {
     std::shared_ptr<const TlsContext> tls{};  ///< null for plain connections
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds quarantine{};
+    std::function<Credentials(std::string_view node)> credentials{};  ///< in place of those of the endpoint
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
     std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace the query
     /// The index of the address of a Sentinel that the next query tries first. All queries share it.

@@ -100,6 +100,8 @@ std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesO
     configs.reserve(endpoints.size());
     for (auto& endpoint : endpoints)
         configs.push_back(NodeConfig::of(std::move(endpoint), options.node_timeout, options.quarantine));
+        configs.back().credentials = options.credentials;
+    }
     return configs;
 }
 

@@ -2,6 +2,9 @@
 #include "guarantees/guarantee_world.hpp"
 
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace redlock::test {
 namespace {
@@ -43,6 +46,52 @@ TEST(Permissions, TheDocumentedMinimumIsEnough) {
             EXPECT_EQ(holder(*server->server), "(nil)");
         }
     }
+}
+
+// A password that is replaced while the nodes are used, for example a token that expires.
+TEST(CredentialsOfNodes, CanChangeForNewConnections) {
+    const RedisServer server{RedisConfig{}.user("worker on >first ~* +@all").no_default_user()};
+    std::string password = "first";
+    std::string node;
+    RedisNodes nodes{{"redis://" + server.name()},
+                     {.node_timeout = 2s, .credentials = [&](std::string_view name) {
+                          node = name;
+                          return Credentials{"worker", password};
+                      }}};
+    Lock lock{nodes, the_resource};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(node, server.name());
+    server.command({"ACL", "SETUSER", "worker", "<first", ">second"});
+    EXPECT_THAT(lock.extend(), Succeeds()) << "a connection that exists goes on";
+    server.command({"CLIENT", "KILL", "USER", "worker"});
+    password = "second";
+    EXPECT_TRUE(wait_until([&] { return bool{lock.extend()}; }));
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+TEST(CredentialsOfNodes, AreNotShownIfTheServerRepeatsThem) {
+    const RedisServer server{RedisConfig{}.password("s3cret")};
+    RedisNodes nodes{{server.name()}, {.node_timeout = 2s, .credentials = [](auto) {
+                                           return Credentials{"", "wr0ng"};
+                                       }}};
+    const auto result = Lock{nodes, the_resource, no_retry()}.acquire();
+    EXPECT_THAT(result, Reports(0, Errc::authentication_failed));
+    EXPECT_THAT(result.message(), testing::Not(HasSubstr("wr0ng")));
+}
+
+TEST(CredentialsOfNodes, FailTheConnectionIfThereAreNone) {
+    const RedisServer server;
+    bool fails = true;
+    RedisNodes nodes{{server.name()}, {.node_timeout = 2s, .credentials = [&](auto) -> Credentials {
+                                           if (fails) throw std::runtime_error{"no token"};
+                                           return {};
+                                       }}};
+    Lock lock{nodes, the_resource, no_retry()};
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Reports(0, Errc::connection_failed));
+    EXPECT_EQ(result.nodes()[0].detail, "no credentials: no token");
+    fails = false;
+    EXPECT_TRUE(wait_until([&] { return bool{lock.acquire()}; }));
 }
 
 /// Extends and releases two locks by turns, so that scripts are known to the connection.
