@@ -129,7 +129,8 @@ void LoopGroup::wake_rounds() noexcept {
 void LoopGroup::proceed() {
     auto until = Clock::never();
     try {
-        for (auto& [descriptor, entry] : watched_) entry.ready = entry.ready || now() >= entry.until;
+        for (auto& [descriptor, entry] : watched_)
+            if (entry.until != Clock::never() && now() >= entry.until) entry.ready = true;
         take_ready();
         until = group_.write_collected(now());
         wake_rounds();

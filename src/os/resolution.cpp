@@ -72,6 +72,19 @@ Resolution::Found outcome_of(const Find& find) noexcept {
 
 }  // namespace
 
+std::string text_of(const Address& address) {
+    if (address.storage.ss_family == AF_UNIX)
+        return reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+    std::array<char, NI_MAXHOST> host{};
+    std::array<char, NI_MAXSERV> port{};
+    const auto* const generic = reinterpret_cast<const sockaddr*>(&address.storage);
+    if (::getnameinfo(generic, address.length, host.data(), host.size(), port.data(), port.size(),
+                      NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return "an unknown address";
+    const std::string name{host.data()};
+    return (name.find(':') == name.npos ? name : "[" + name + "]") + ":" + port.data();
+}
+
 std::shared_ptr<Resolution> Resolution::known(Found found) {
     std::shared_ptr<Resolution> resolution{new Resolution};
     resolution->finish(std::move(found));

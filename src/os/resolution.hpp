@@ -35,6 +35,9 @@ struct Address {
     socklen_t length = 0;
 };
 
+/// Returns the address for people, such as "10.0.0.1:6379", "[::1]:6379" or the path of a socket.
+std::string text_of(const Address& address);
+
 class Resolution {
 public:
     struct Found {

@@ -11,7 +11,7 @@ void AdminConnection::wait(Clock::time_point deadline, Condition over) {
         const auto now = network_.clock().now();
         if (now >= deadline)
             return connection_->fail(Errc::timed_out,
-                                     connection_->ready() ? std::string{} : "while connecting");
+                                     connection_->ready() ? std::string{} : connection_->unfinished_step());
         auto entry = connection_->poll_entry();
         network_.wait({&entry, 1}, now, deadline);
         connection_->advance();

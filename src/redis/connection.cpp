@@ -1,5 +1,6 @@
 #include "redis/connection.hpp"
 
+#include <redlock/detail/causes.hpp>
 #include <redlock/detail/connection_choice.hpp>
 
 #include "os/socket.hpp"
@@ -7,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <utility>
 #include <exception>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -74,7 +75,45 @@ void Connection::connect() {
             moves_on_at_ = end_of_attempt(addresses.size());
             return finish_connecting();
         }
-    fail(Errc::connection_failed, std::move(detail_));
+    fail_by_network(std::move(detail_));
+}
+
+/// Returns a text that blames the server that the Sentinels have named, with its address. Returns an empty
+/// text if there are no Sentinels, or if they have not named it yet.
+std::string Connection::blame_of_master() const {
+    if (!config_.has_sentinels() || tried_addresses_ == 0) return {};
+    const auto& addresses = resolution_->addresses();
+    return "the Sentinels answer, and the master that they name, " +
+           text_of(addresses[present_address() % addresses.size()]) + ", does not";
+}
+
+std::string Connection::unfinished_step() const {
+    const std::string connecting = "while connecting";
+    const auto hint = [](std::string_view text) { return "; " + std::string{text}; };
+    if (state_ == State::resolving && !config_.has_sentinels())
+        return connecting + ": the name of the host is not resolved yet";
+    if (state_ == State::resolving) {
+        const bool use_tls =
+            std::ranges::any_of(*config_.sentinels, [](const auto& it) { return it.tls != nullptr; });
+        return connecting + ": the Sentinels have not named a master yet" +
+               (use_tls ? hint(detail::hints::without_tls) : "");
+    }
+    const auto master = blame_of_master();
+    return connecting + (master.empty() ? "" : ": " + master) +
+           (state_ == State::securing
+                ? ": no reply to the beginning of TLS" + hint(detail::hints::without_tls)
+                : "");
+}
+
+/// Fails because the network or the other side has ended the connection. A server that expects TLS does so
+/// when it reads the first command without it.
+void Connection::fail_by_network(std::string detail) {
+    if (const auto master = was_ready_ ? std::string{} : blame_of_master(); !master.empty())
+        detail = master + ": " + detail;
+    const bool over_tcp = config_.endpoint.unix_socket.empty();
+    if (state_ == State::handshaking && !was_ready_ && over_tcp && !config_.tls)
+        detail += "; " + std::string{detail::hints::with_tls};
+    fail(Errc::connection_failed, std::move(detail));
 }
 
 /// Returns when to leave an address that neither accepts the connection nor refuses it. The last address has
@@ -90,10 +129,8 @@ Clock::time_point Connection::end_of_attempt(std::size_t addresses) const {
 bool Connection::connect_to(const Address& address) {
     int error = 0;
     socket_ = network_.connect(address, config_.node_timeout / 2, error);
-    if (socket_)
-        state_ = State::connecting;
-    else
-        detail_ = errno_message(error);
+    state_ = socket_ ? State::connecting : State::resolving;
+    if (!socket_) detail_ = errno_message(error);
     return socket_ != nullptr;
 }
 
@@ -149,43 +186,6 @@ void Connection::begin_handshake() {
     flush();
 }
 
-/// Sends INFO. The first handshake does not, because few commands need the run id.
-void Connection::fetch_run_id(const Command& command) {
-    if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
-    state_ = State::handshaking;
-    step_ = Step::info;
-    run_or_break([this] {
-        pending_.sent_other(nullptr).handshake = true;
-        detail::append(outgoing(), {"INFO", "server"});
-    });
-    flush();
-}
-
-/// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING,
-/// or of a server without this command, also shows that the server answers.
-bool Connection::accept_handshake_reply(const Reply& reply) {
-    if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
-    if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
-    const bool refused = reply.is_error("NOPERM") || detail::is_unknown_command(reply);
-    return reply.kind == Reply::Kind::status || (step_ == Step::ping && refused);
-}
-
-void Connection::take_handshake_reply() {
-    const auto& reply = incoming_;
-    if (!accept_handshake_reply(reply)) {
-        const bool error = reply.kind == Reply::Kind::error;
-        auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
-        // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
-        if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
-        // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
-        // the server has not read the password.
-        was_turned_away_ = detail::has_too_many_clients(reply);
-        const bool may_repeat = step_ == Step::auth && !was_turned_away_;
-        const auto words = may_repeat ? reply.first_word() : std::string_view{reply.text};
-        return fail(cause, quoted(words));
-    }
-    step_ = step_after(step_);
-    if (step_ != Step::done) return;
 /// Calls NodesOptions::credentials. Returns false if it has thrown an exception, and the connection has
 /// failed.
 bool Connection::fetch_credentials() {
@@ -205,6 +205,45 @@ bool Connection::fetch_credentials() {
     return false;
 }
 
+/// Sends INFO. The first handshake does not, because few commands need the run id.
+void Connection::fetch_run_id(const Command& command) {
+    if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
+    state_ = State::handshaking;
+    step_ = Step::info;
+    run_or_break([this] {
+        pending_.sent_other(nullptr).handshake = true;
+        detail::append(outgoing(), {"INFO", "server"});
+    });
+    flush();
+}
+
+/// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING,
+/// or of a server without this command, also shows that the server answers. So does MISCONF, the error of a
+/// server that could not save its data. This server reads, but does not write.
+bool Connection::accept_handshake_reply(const Reply& reply) {
+    if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
+    if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    const bool refused =
+        reply.is_error("NOPERM") || reply.is_error("MISCONF") || detail::is_unknown_command(reply);
+    return reply.kind == Reply::Kind::status || (step_ == Step::ping && refused);
+}
+
+void Connection::take_handshake_reply() {
+    const auto& reply = incoming_;
+    if (!accept_handshake_reply(reply)) {
+        const bool error = reply.kind == Reply::Kind::error;
+        auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
+        // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
+        if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
+        // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
+        // the server has not read the password.
+        was_turned_away_ = detail::has_too_many_clients(reply);
+        const bool may_repeat = step_ == Step::auth && !was_turned_away_;
+        const auto words = may_repeat ? reply.first_word() : std::string_view{reply.text};
+        return fail(cause, quoted(words));
+    }
+    step_ = step_after(step_);
+    if (step_ != Step::done) return;
     state_ = State::ready;
     was_ready_ = true;
 }
@@ -332,7 +371,7 @@ void Connection::write_all() {
         if (blocked_) return;
         if (sent < 0) {
             read(Socket::Wait::no);  // what the server said before it closed explains more
-            if (!broken()) fail(Errc::connection_failed, errno_message(static_cast<int>(-sent)));
+            if (!broken()) fail_by_network(errno_message(static_cast<int>(-sent)));
             return;
         }
         written_ += static_cast<std::size_t>(sent);
@@ -362,8 +401,7 @@ bool Connection::receive(Socket::Wait wait) {
     const auto length = socket_->receive(bytes, wait);
     if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return false;
     if (length <= 0) {
-        fail(Errc::connection_failed,
-             length == 0 ? "closed by the server" : errno_message(static_cast<int>(-length)));
+        fail_by_network(length == 0 ? "closed by the server" : errno_message(static_cast<int>(-length)));
         return false;
     }
     const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};

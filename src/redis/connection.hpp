@@ -188,6 +188,10 @@ public:
     /// unexpected since the connection became idle.
     bool gone_stale() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
 
+    /// Returns what a connection that was never ready waits for, as the detail of a timeout. It may end with
+    /// a hint (causes.hpp).
+    std::string unfinished_step() const;
+
     /// Changes the state to broken. Discards the bytes that the kernel has not sent yet. After a plain
     /// close(), the kernel could still send them a long time later.
     void fail(std::error_code cause, std::string detail);
@@ -197,7 +201,8 @@ public:
     /// came before can be taken.
     bool is_refused() const noexcept { return cause_ == Errc::server_busy || cause_ == Errc::loading; }
     std::error_code cause() const noexcept { return cause_; }
-    /// Returns a copy, because the code that receives it may destroy the connection.
+    /// Returns a copy, because the code that receives it may destroy the connection. It may end with a hint
+    /// (causes.hpp).
     std::string detail() const { return detail_; }
 
 private:
@@ -209,14 +214,14 @@ private:
     bool connect_to(const Address& address);
     Clock::time_point end_of_attempt(std::size_t addresses) const;
     void finish_connecting();
+    std::string blame_of_master() const;
+    void fail_by_network(std::string detail);
+    bool fetch_credentials();
     void connected();
     void begin_handshake();
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
-    std::string blame_of_master() const;
-    void fail_by_network(std::string detail);
-    bool fetch_credentials();
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, const detail::Script* script, bool by_sha1,
                const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
@@ -247,12 +252,12 @@ private:
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;
+    Credentials credentials_;
     bool just_connected_ = false;  // true until the next advance()
     bool was_ready_ = false;
     bool used_ = false;
     std::string run_id_{};
 
-    Credentials credentials_;
     std::string out_{};  // bytes for the socket; those before written_ are written
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake

@@ -98,7 +98,7 @@ const NodesOptions& checked(const NodesOptions& options) {
 std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
     std::vector<NodeConfig> configs;
     configs.reserve(endpoints.size());
-    for (auto& endpoint : endpoints)
+    for (auto& endpoint : endpoints) {
         configs.push_back(NodeConfig::of(std::move(endpoint), options.node_timeout, options.quarantine));
         configs.back().credentials = options.credentials;
     }

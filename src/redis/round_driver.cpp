@@ -7,7 +7,10 @@
 // when the server has answered its handshake (AUTH, SELECT and PING).
 #include "redis/round_driver.hpp"
 
+#include <redlock/detail/causes.hpp>
+
 #include <new>
+#include <string>
 #include <utility>
 
 namespace redlock {
@@ -119,7 +122,12 @@ bool RoundDriver::check_out(std::size_t node) {
 }
 
 void RoundDriver::give_up(const Step& step) {
-    if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, step.detail}, now_);
+    std::string detail = step.detail;
+    if (detail == detail::while_connecting) {
+        detail = connections_[step.node]->unfinished_step();
+        round_.explain(step.node, detail);
+    }
+    if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, detail}, now_);
     check_in(step.node, step.timed_out);
 }
 
@@ -310,6 +318,8 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
     has_answered_[node] = true;
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
+    if (const auto hint = detail::hint_for(reply); vote.cause && !hint.empty())
+        text += "; " + std::string{hint};
     // The text that Verb::query returns is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) text = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(text), now_);

@@ -1,5 +1,6 @@
 #include "redis/sentinel_query.hpp"
 
+#include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
 #include "redis/connection.hpp"
@@ -131,7 +132,8 @@ public:
                 if (it.connection) waited_for.push_back(it.connection->poll_entry());
             const auto now = network_.clock().now();
             if (now >= deadline_)
-                for (const auto& it : entries_) leave_address(it);
+                for (auto& it : entries_)
+                    if (it.connection) give_up_silent(it);
             if (waited_for.empty() || now >= deadline_ || stop_.stop_requested()) return failure(counted);
             network_.wait(waited_for, now, deadline_, stop_);
         }
@@ -190,8 +192,11 @@ private:
 
     void take_master(Entry& entry, const detail::Reply& reply) {
         const auto& connection = *entry.connection;
-        if (reply.kind == detail::Reply::Kind::error)
-            return give_up(entry, detail::cause_of(reply), connection.quoted(reply.text));
+        if (reply.kind == detail::Reply::Kind::error) {
+            const std::string hint{detail::hint_for(reply)};
+            return give_up(entry, detail::cause_of(reply),
+                           connection.quoted(reply.text) + (hint.empty() ? "" : "; " + hint));
+        }
         if (reply.kind != detail::Reply::Kind::list || reply.text.empty())
             return give_up(entry, {},
                            reply.kind == detail::Reply::Kind::nil ? "does not know the master"
@@ -210,6 +215,13 @@ private:
         const auto* const connection = entry.connection.get();
         if (connection && !connection->was_ready())
             *config_of(entry).first_address = connection->next_address();
+    }
+
+    void give_up_silent(Entry& entry) {
+        const auto& connection = *entry.connection;
+        give_up(entry, Errc::timed_out,
+                make_error_code(Errc::timed_out).message() +
+                    (connection.was_ready() ? "" : " (" + connection.unfinished_step() + ")"));
     }
 
     /// Stores why a Sentinel has not named a server, and closes its connection.
@@ -249,8 +261,10 @@ private:
             PollEntry entry{.fd = resolution->fd()};
             network_.wait({&entry, 1}, now, deadline_, stop_);
         }
-        return {
-            .addresses = resolution->addresses(), .error = resolution->error(), .cause = resolution->cause()};
+        return {.addresses = resolution->addresses(),
+                .error = "the master that the Sentinels name, " + detail::printable(host) + ": " +
+                         resolution->error(),
+                .cause = resolution->cause()};
     }
 
     /// Returns the reasons of all Sentinels. If no majority is possible without the Sentinels that refuse the

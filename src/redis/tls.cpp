@@ -1,5 +1,7 @@
 #include "redis/tls.hpp"
 
+#include <redlock/detail/causes.hpp>
+
 #include "os/exit_gate.hpp"
 
 #include <arpa/inet.h>
@@ -130,6 +132,23 @@ bool trust_system(SSL_CTX* context) {
     if (SSL_CTX_set_default_verify_paths(context) != 1) return false;
     const auto directories = relative_certificate_directories();
     return directories.empty() || SSL_CTX_load_verify_locations(context, nullptr, directories.c_str()) == 1;
+}
+
+/// Returns what may be wrong in the address of the node, or an empty text.
+std::string_view hint_for(long verification, int reason) {
+    switch (verification) {
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: return detail::hints::ca_file;
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH: return detail::hints::server_name;
+        default: break;
+    }
+    if (reason == SSL_R_WRONG_VERSION_NUMBER) return detail::hints::without_tls;
+    return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED ? detail::hints::certificate
+                                                             : std::string_view{};
 }
 
 /// The errors of OpenSSL that mean that one side does not accept the certificate of the other.
@@ -274,10 +293,13 @@ bool TlsSession::fail(int status) {
     auto* const session = session_.get();
     const int kind = SSL_get_error(session, status);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
-    rejected_ = std::ranges::count(rejections, ERR_GET_REASON(ERR_peek_error())) > 0;
+    const int reason = ERR_GET_REASON(ERR_peek_error());
+    rejected_ = std::ranges::count(rejections, reason) > 0;
     const long verification = SSL_get_verify_result(session);
     error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : first_reason());
     if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);
+    const auto hint = kind == SSL_ERROR_SSL ? hint_for(verification, reason) : std::string_view{};
+    if (!hint.empty()) error_ += "; " + std::string{hint};
     return false;
 }
 

@@ -78,8 +78,11 @@ void judge_role(const NodeFacts& node, const LockProfile&, Findings& findings) {
 void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
     const auto& info = node.info;
     if (info.mode == "sentinel")
-        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
-                            "give the address of a server that takes part in no failover", false});
+        findings.push_back(
+            {Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
+             "give the address of a server that takes part in no failover, or redis+sentinel://" + node.name +
+                 "/MASTER",
+             false});
     if (info.mode == "cluster")
         findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
                             "it serves only its own slots, and its replicas are promoted automatically",

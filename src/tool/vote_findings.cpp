@@ -25,6 +25,10 @@ bool is_refusal_of_cluster(const NodeError& error) {
 }
 
 std::string remedy_for(const NodeError& error, const NodeFacts& node) {
+    if (const auto hint = detail::hint_in(error.detail); !hint.empty()) return std::string{hint};
+    if (error.detail.starts_with("MISCONF"))
+        return "make it save its data again: its log says why it could not, for example because the disk is "
+               "full";
     if (error.cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
     if (is_refusal_of_cluster(error)) return remedy_for_cluster;
     if (error.cause == Errc::connection_failed && node.name.starts_with('/'))

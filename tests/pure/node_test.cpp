@@ -391,32 +391,6 @@ TEST_F(AnOldServerWithAPassword, DoesNotRejectItIfThereAreTooManyClients) {
     EXPECT_EQ(report_if("SELECT").vote, Vote::granted);
 }
 
-// ---- Addresses
-
-/// A node with two addresses, and a server at each. The addresses are found like those of a master.
-struct ANodeWithTwoAddresses : testing::Test, RoundDriverWorld {
-    ANodeWithTwoAddresses() : RoundDriverWorld(2) {
-        auto configs = network.configs();
-        configs.resize(1);
-        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-        configs[0].asks_sentinels = [] {
-            const auto address = [](std::uint16_t port) {
-                return Resolution::of_host("127.0.0.1", port)->addresses().front();
-            };
-            return Resolution::known({.addresses = {address(1), address(2)}});
-        };
-        group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
-    }
-};
-
-TEST_F(ANodeWithTwoAddresses, DoesNotTryADeadAddressFirstAgain) {
-    network.server(0).unreachable = true;
-    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
-    network.pass(2s);
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    EXPECT_EQ(holder(1), "A");
-}
-
 // ---- Replicas
 
 struct ANodeWithAQuarantine : NodeTest {
@@ -609,6 +583,32 @@ TEST_F(NodeTest, AServerWithoutPingIsReady) {
         return std::string{words.front() == "PING" ? "-ERR unknown command 'PING'\r\n" : ""};
     };
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+}
+
+// A server that could not save its data also answers PING with an error. It is reached, and it accepts no
+// SET.
+TEST_F(NodeTest, AServerThatCannotSaveItsDataIsReached) {
+    server().refuses_command = [](const auto&) {
+        return std::string{"-MISCONF Redis is configured to save RDB snapshots\r\n"};
+    };
+    const auto tally = acquire("A");
+    EXPECT_TRUE(tally[0].sent);
+    EXPECT_EQ(tally[0].cause, Errc::server_busy);
+    server().refuses_command = {};
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    EXPECT_EQ(server().connections(), 1u);
+}
+
+TEST_F(NodeTest, ASentinelInPlaceOfAServerIsNamed) {
+    server().refuses_command = [](const auto& words) {
+        return words.front() == "SET"
+                   ? std::string{"-ERR unknown command 'SET', with args beginning with: 'r' 'A'\r\n"}
+                   : std::string{};
+    };
+    EXPECT_EQ(
+        acquire("A")[0].detail,
+        "ERR unknown command 'SET', with args beginning with: 'r' 'A'; if a Sentinel answers at this port, "
+        "write redis+sentinel://HOST:PORT/MASTER");
 }
 
 }  // namespace

@@ -85,6 +85,15 @@ TEST_F(ANodeWithTwoAddresses, MovesOnIfTheOneThatHasAnsweredBecomesSilent) {
     EXPECT_LT(acquires("C"), 20ms);
 }
 
+// The server at the first address accepts the connection, and is frozen.
+TEST_F(ANodeWithTwoAddresses, DoesNotTryADeadAddressFirstAgain) {
+    network.server(0).paused = true;
+    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+    network.pass(2s);
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(1), "A");
+}
+
 // The first address accepts after 30 ms. That is more than its share of node_timeout.
 TEST_F(ANodeWithTwoAddresses, IsReachedByALaterRoundIfTheFirstOneIsSlow) {
     network.server(1).unreachable = true;
@@ -98,6 +107,22 @@ TEST_F(ANodeWithTwoAddresses, IsReachedByALaterRoundIfTheFirstOneIsSlow) {
         network.clock().after(2s, accept_late);
         EXPECT_LT(acquires(owner), 40ms);
     }
+}
+
+// The Sentinels that have named these addresses are not to blame.
+TEST_F(ANodeWithTwoAddresses, NamesTheMasterThatRefuses) {
+    for (const std::size_t server : {0U, 1U}) network.server(server).refuses = true;
+    const auto tally = acquire("A");
+    EXPECT_EQ(tally[0].cause, Errc::connection_failed);
+    EXPECT_EQ(
+        tally[0].detail,
+        "the Sentinels answer, and the master that they name, 127.0.0.1:2, does not: Connection refused");
+}
+
+TEST_F(ANodeWithTwoAddresses, NamesTheMasterThatIsSilent) {
+    for (const std::size_t server : {0U, 1U}) network.server(server).unreachable = true;
+    EXPECT_EQ(acquire("A")[0].detail,
+              "while connecting: the Sentinels answer, and the master that they name, 127.0.0.1:2, does not");
 }
 
 TEST_F(ANodeWithTwoAddresses, TakesOneNodeTimeoutIfBothAreSilent) {

@@ -238,6 +238,23 @@ TEST_F(SentinelQuery, ReportsATransientFailureIfAMinorityForbidsTheQuestion) {
     EXPECT_EQ(query().cause, Errc::connection_failed);
 }
 
+TEST_F(SentinelQuery, NamesAServerInPlaceOfASentinel) {
+    const std::string unknown = "-ERR unknown command 'SENTINEL', with args beginning with: 'MYID'\r\n";
+    for (const std::size_t entry : {0U, 1U, 2U}) answer(entry, unknown, "$0\r\n\r\n", unknown);
+    EXPECT_THAT(
+        query().error,
+        testing::EndsWith("if a server and no Sentinel answers at this port, write redis://HOST:PORT"));
+}
+
+TEST_F(SentinelQuery, NamesTheSentinelsThatAreSilent) {
+    answer(0, "$2\r\nS1\r\n", "", names_the_master);
+    network.server(1).paused = true;
+    network.server(2).unreachable = true;
+    EXPECT_THAT(query().error,
+                testing::AllOf(testing::HasSubstr("127.0.0.1:2: timed out (while connecting)"),
+                               testing::HasSubstr("127.0.0.1:3: timed out (while connecting)")));
+}
+
 // A password has to be given by an operator, too.
 TEST_F(SentinelQuery, ReportsThatAMajorityDemandsAPassword) {
     const std::string demand = "-NOAUTH Authentication required.\r\n";

@@ -156,6 +156,30 @@ TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
     EXPECT_EQ(world.status(), 2);
 }
 
+// The server answers, but accepts no writes.
+TEST(Doctor, FindsAServerThatCannotSaveItsData) {
+    UnhealthyWorld world{RedisConfig{well}.line("dbfilename taken")};
+    const std::filesystem::path directory{world.server.command({"CONFIG", "GET", "dir"}).substr(4)};
+    std::filesystem::create_directory(directory / "taken");
+    world.server.command({"CONFIG", "SET", "save", "3600 1"});
+    world.server.command({"BGSAVE"});
+    ASSERT_TRUE(
+        wait_until([&] { return world.server.info("persistence", "rdb_last_bgsave_status") == "err"; }));
+    EXPECT_THAT(world.findings(), ElementsAre("check"));
+    EXPECT_THAT(world.finding().at("what"), HasSubstr("MISCONF"));
+    EXPECT_THAT(world.finding().at("remedy"), HasSubstr("save its data"));
+    EXPECT_EQ(world.report["nodes"][2].at("verdict"), "unsafe");
+}
+
+TEST(Doctor, NamesTheAddressThatUsesASentinel) {
+    UnhealthyWorld world{well};
+    const RedisServer sentinel{RedisConfig{}.sentinel_of(world.server.port())};
+    const auto report = doctor("redis://" + sentinel.name(), {"--json"}).json();
+    const auto& finding = report["nodes"][0]["findings"].at(0);
+    EXPECT_EQ(finding.at("subject"), "mode");
+    EXPECT_THAT(finding.at("remedy"), HasSubstr("redis+sentinel://" + sentinel.name() + "/MASTER"));
+}
+
 TEST(Doctor, DistinguishesAWrongPasswordFromADeadServer) {
     Cluster cluster{3, RedisConfig{}.keeps_data().password("s3cret")};
     const auto list = cluster[0].uri() + "," + cluster[1].uri() + ",redis://:wr0ng@" + cluster[2].name();

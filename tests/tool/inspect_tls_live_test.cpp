@@ -30,7 +30,32 @@ TEST_F(InspectTls, AnUntrustedCertificateIsReported) {
     Invocation doctor{uri(stranger), {"doctor"}};
     EXPECT_EQ(doctor.status(), 2);
     EXPECT_THAT(doctor.output(), HasSubstr("authentication failed: TLS: certificate verify failed"));
-    EXPECT_THAT(doctor.output(), HasSubstr("certificates that both sides trust"));
+    EXPECT_THAT(doctor.output(),
+                HasSubstr("change: if it is a certificate of your own, name its authority in ca_file"));
+}
+
+// The advice of doctor is the remedy, and not that the server may hang.
+TEST_F(InspectTls, AMistakeInTheAddressIsNamedAsTheRemedy) {
+    struct Case {
+        std::string address;
+        const char* remedy;
+    };
+    const std::string host = "127.0.0.1:";
+    const auto port = host + std::to_string(server.port());
+    const auto trusted = "?ca_file=" + authority.certificate().string();
+    for (const auto& [address, remedy] :
+         {Case{"redis://" + port, "if this port expects TLS, write rediss://"},
+          Case{"rediss://" + host + std::to_string(server->port()) + trusted,
+               "if this port has no TLS, write redis://"},
+          Case{"rediss://" + port, "name its authority in ca_file"},
+          Case{"rediss://" + port + trusted + "&server_name=elsewhere", "as server_name"}}) {
+        Invocation doctor{address, {"doctor", "--json"}, "500ms"};
+        const auto report = doctor.json();
+        const auto& finding = report.at("nodes").at(0).at("findings").at(0);
+        EXPECT_EQ(finding.at("subject"), "reach");
+        EXPECT_THAT(finding.at("what"), HasSubstr(remedy)) << address;
+        EXPECT_THAT(finding.at("remedy"), HasSubstr(remedy)) << address;
+    }
 }
 
 // A configuration of OpenSSL that names a provider which does not exist leaves it without any provider.

@@ -94,6 +94,31 @@ inline constexpr std::array causes{
     ErrorProperties{Errc::not_awaited, "not_awaited", "not awaited", Lasting::transient},
 };
 
+/// What to change in the address of a node. If a failure looks like one of these mistakes, the detail in the
+/// report of the node ends with "; " and the hint.
+namespace hints {
+inline constexpr std::string_view with_tls = "if this port expects TLS, write rediss://";
+inline constexpr std::string_view without_tls =
+    "if this port has no TLS, write redis://, or sentinel_tls=no for Sentinels";
+inline constexpr std::string_view ca_file =
+    "if it is a certificate of your own, name its authority in ca_file";
+inline constexpr std::string_view server_name =
+    "if it is the right server, give a name in its certificate as server_name";
+inline constexpr std::string_view certificate = "give the certificate and the key that the server asks for";
+inline constexpr std::string_view sentinel =
+    "if a Sentinel answers at this port, write redis+sentinel://HOST:PORT/MASTER";
+inline constexpr std::string_view no_sentinel =
+    "if a server and no Sentinel answers at this port, write redis://HOST:PORT";
+inline constexpr std::array all{with_tls,    without_tls, ca_file,    server_name,
+                                certificate, sentinel,    no_sentinel};
+}  // namespace hints
+
+/// Returns the hint at the end of a detail, or an empty text.
+constexpr std::string_view hint_in(std::string_view detail) noexcept {
+    const auto* const hint = std::ranges::find_if(hints::all, [&](auto it) { return detail.ends_with(it); });
+    return hint == hints::all.end() ? std::string_view{} : *hint;
+}
+
 /// Returns the row of `code`, or null if there is no such code.
 constexpr const ErrorProperties* find_error(Errc code) noexcept {
     const auto* const outcome = std::ranges::find(outcomes, code, &ErrorProperties::code);

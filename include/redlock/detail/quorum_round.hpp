@@ -178,6 +178,9 @@ struct NodeVote {
     bool executed = true;  ///< False if the node has answered that it executes nothing at present.
 };
 
+/// The detail in the report of a node whose connection was not ready in time.
+inline constexpr auto* while_connecting = "while connecting";
+
 class QuorumRound {
 public:
     /// What the driver has to do next.
@@ -485,6 +488,12 @@ public:
             }
     }
 
+    /// Replaces the detail in the reports of a node that was given up.
+    void explain(std::size_t node, const std::string& detail) {
+        for (std::size_t request = 0; request < requests_.size(); ++request)
+            if (includes(node, request)) tallies_[request][node].detail = detail;
+    }
+
     /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
     /// false if the server has executed nothing. Returns true if the command is a release that must be sent
     /// once more, over another connection. This is so if the connection broke for the first time, and before
@@ -652,7 +661,7 @@ private:
         else if (!by_caller && it.replied)
             detail = "after it had answered others";
         else if (!by_caller && connecting)
-            detail = "while connecting";
+            detail = while_connecting;
         const bool timed_out = !queued && !by_caller && !held_back && !it.replied;
         end(node, cause, detail, now);
         return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};

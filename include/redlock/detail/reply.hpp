@@ -63,6 +63,15 @@ inline Errc cause_of(const Reply& error) noexcept {
     return forbidden ? Errc::permission_denied : Errc::server_error;
 }
 
+/// Returns the hint for an error reply that a Sentinel gives in place of a server, or a server in place of a
+/// Sentinel. Returns an empty text for all others.
+inline std::string_view hint_for(const Reply& error) noexcept {
+    if (!is_unknown_command(error)) return {};
+    const auto names = [&](std::string_view command) { return error.text.find(command) != error.text.npos; };
+    if (names("'SET'") || names("`SET`")) return hints::sentinel;
+    return names("SENTINEL") ? hints::no_sentinel : std::string_view{};
+}
+
 /// Returns true if the server executes nothing at present, because it runs a script that takes long, or loads
 /// its data.
 inline bool executes_nothing(const Reply& reply) noexcept {

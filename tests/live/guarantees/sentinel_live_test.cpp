@@ -2,6 +2,7 @@
 #include "guarantee_world.hpp"
 #include "live/scheduling_delay.hpp"
 
+#include "support/reserved_port.hpp"
 #include "support/sentinel_group.hpp"
 
 #include <array>
@@ -166,6 +167,26 @@ TEST(Sentinels, NameNoMasterIfOnlyHalfOfThemAgree) {
     EXPECT_THAT(result, Reports(0, Errc::connection_failed));
     EXPECT_THAT(result.nodes()[0].detail,
                 HasSubstr("of 2 Sentinels 2 named a master, and no majority the same"));
+}
+
+// For example, the Sentinels name the address of a container, which leads nowhere from other machines.
+TEST(Sentinels, NameAMasterThatCannotBeReached) {
+    const support::ReservedPort nobody;
+    const RedisServer sentinel{RedisConfig{}.sentinel_of(nobody.number())};
+    const auto result = acquire_once(uri_of({sentinel}));
+    EXPECT_THAT(result, Reports(0, Errc::connection_failed));
+    EXPECT_THAT(result.nodes()[0].detail,
+                HasSubstr("the master that they name, 127.0.0.1:" + std::to_string(nobody.number())));
+    EXPECT_THAT(result.nodes()[0].detail, HasSubstr("Connection refused"));
+}
+
+TEST(Sentinels, AreTakenForServersAndServersForThem) {
+    const RedisServer server;
+    const RedisServer sentinel{RedisConfig{}.sentinel_of(server.port())};
+    EXPECT_THAT(acquire_once("redis://" + sentinel.name()).nodes()[0].detail,
+                HasSubstr("write redis+sentinel://"));
+    EXPECT_THAT(acquire_once("redis+sentinel://" + server.name() + "/mymaster").nodes()[0].detail,
+                HasSubstr("write redis://"));
 }
 
 // A majority of the entries is not a majority of the Sentinels. The second Sentinel is down, and the first

@@ -209,6 +209,7 @@ TEST(HangingLookUps, DoNotExceedTheDeadlineAndAreReportedAsTimedOut) {
     const auto single = lock.try_acquire();
     EXPECT_EQ(single.error(), Errc::no_quorum);
     EXPECT_EQ(single.nodes()[0].cause, Errc::timed_out) << single.message();
+    EXPECT_EQ(single.nodes()[0].detail, "while connecting: the name of the host is not resolved yet");
     EXPECT_FALSE(lock.acquire_for(300ms));
     EXPECT_THAT(boot_clock().now() - start, Le(soon));
 }

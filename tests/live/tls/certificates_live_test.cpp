@@ -112,6 +112,55 @@ TEST_F(Certificates, AreAcceptedByDefaultIfTheSystemTrustsTheAuthority) {
     EXPECT_THAT(result, Succeeds());
 }
 
+/// The report of a node that is not reached because of a mistake in its address must name the remedy.
+struct MistakesInTheAddress : TlsWorld {
+    static std::string detail_of(const Endpoint& endpoint) {
+        const auto result = acquire_from(endpoint, {.node_timeout = 500ms});
+        EXPECT_FALSE(result);
+        return result.nodes()[0].detail;
+    }
+    TlsServer server{good, authority};
+    Endpoint with_tls = server.endpoint(authority);
+};
+
+TEST_F(MistakesInTheAddress, NameTlsIfTheServerExpectsIt) {
+    with_tls.tls = {};
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("write rediss://"));
+}
+
+TEST_F(MistakesInTheAddress, NameTlsIfTheServerHasNone) {
+    with_tls.port = server->port();
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("write redis://"));
+}
+
+TEST_F(MistakesInTheAddress, NameTlsIfTheSentinelsHaveNone) {
+    const RedisServer sentinel{RedisConfig{}.sentinel_of(server->port())};
+    const auto sentinels =
+        Endpoint::parse("rediss+sentinel://" + sentinel.name() +
+                        "/mymaster?server_name=127.0.0.1&ca_file=" + authority.certificate().string());
+    EXPECT_THAT(detail_of(sentinels), HasSubstr("sentinel_tls=no"));
+}
+
+TEST_F(MistakesInTheAddress, NameTheFileOfTheAuthority) {
+    with_tls.tls.ca_file.clear();
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("ca_file"));
+    with_tls.tls.ca_file = stranger.certificate();
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("ca_file"));
+}
+
+TEST_F(MistakesInTheAddress, NameTheNameInTheCertificate) {
+    const TlsServer other{authority.issue({.names = {"redis.internal"}}), authority};
+    with_tls.port = other.port();
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("server_name"));
+}
+
+TEST_F(MistakesInTheAddress, NameTheCertificateThatTheServerAsksFor) {
+    const TlsServer strict{good, authority, Clients::show_a_certificate,
+                           RedisConfig{}.line("tls-protocols TLSv1.3")};
+    with_tls.port = strict.port();
+    EXPECT_THAT(detail_of(with_tls), HasSubstr("give the certificate and the key"));
+}
+
 /// The version of TLS matters, because the client learns of a rejection at different times.
 struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
     TlsServer server{good, authority, Clients::show_a_certificate,
