@@ -50,6 +50,7 @@ enum class Errc {
     unexpected_reply,       ///< The reply does not fit the command. The connection was closed.
     server_busy,            ///< Another temporary error: BUSY, TRYAGAIN, MASTERDOWN, MISCONF and so on.
     server_error,           ///< Another permanent error: MOVED, an unknown command and so on.
+    unknown_error,          ///< An error that the library does not know, such as one of a proxy.
     /// Nothing was sent, mostly because a majority had become impossible or the caller's time was over.
     not_asked,
     /// The command was sent, but the other votes decided before the node answered.
@@ -74,6 +75,7 @@ inline std::error_code make_error_code(Errc e) noexcept {
 
 /// Returns true if this cause at a node can disappear without an operator. It returns false for a wrong
 /// password, a missing permission, a replica or a key of another type: it is pointless to retry after those.
+/// It returns true for an error that the library does not know.
 REDLOCK_EXPORT bool is_transient(const std::error_code& cause) noexcept;
 
 /// The exception of lock() in Lock, RecursiveLock and Semaphore, because std::mutex::lock() has no other way

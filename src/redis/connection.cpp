@@ -233,7 +233,7 @@ void Connection::take_handshake_reply() {
     if (!accept_handshake_reply(reply)) {
         const bool error = reply.kind == Reply::Kind::error;
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
-        // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
+        // Old servers answer "ERR wrong number of arguments" to a user name.
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
         // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
         // the server has not read the password.

@@ -100,7 +100,7 @@ TEST(Errc, HasExactlyOneTableRowForEachCode) {
 }
 
 // D7: a wrong password, a missing permission, a replica, a foreign key, a second address of one server, and
-// an unknown error remain until an operator acts.
+// another known error such as an unknown command remain until an operator acts.
 TEST(ACause, IsTransientIfWaitingCanCureIt) {
     const std::set<Errc> permanent{
         Errc::authentication_failed, Errc::permission_denied, Errc::read_only, Errc::wrong_type,

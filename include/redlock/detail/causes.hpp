@@ -23,9 +23,17 @@ enum class Lasting : std::uint8_t { transient, permanent };
 /// The first words of the error replies that have a cause.
 using FirstWords = std::array<std::string_view, 6>;
 
+/// The beginnings of the texts behind a plain ERR that have a cause.
+using ErrTexts = std::array<std::string_view, 7>;
+
 template <class... Words>
 constexpr FirstWords replies(Words... words) noexcept {
     return {words...};
+}
+
+template <class... Texts>
+constexpr ErrTexts behind_err(Texts... texts) noexcept {
+    return {texts...};
 }
 
 /// The properties of an error code.
@@ -36,6 +44,7 @@ struct ErrorProperties {
     Lasting lasting = Lasting::transient;
     std::string_view advice{};  ///< For an operator; empty if the node has no fault.
     FirstWords first_words{};   ///< First words of the error replies with this cause.
+    ErrTexts err_texts{};
 };
 
 /// The outcomes of an operation on a lock.
@@ -64,7 +73,9 @@ inline constexpr std::array causes{
         Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
         "put the password of requirepass, or the name and password of an ACL user, into the node's "
         "address; with TLS, use certificates that both sides trust",
-        replies("NOAUTH", "WRONGPASS")},
+        replies("NOAUTH", "WRONGPASS"),
+        behind_err("invalid password", "Client sent AUTH, but no password is set",
+                   "AUTH <password> called without any password configured")},
     ErrorProperties{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
                     "grant the missing permission; ACL GETUSER shows what the user may do",
                     replies("NOPERM")},
@@ -88,8 +99,13 @@ inline constexpr std::array causes{
     ErrorProperties{Errc::server_busy, "server_busy", "server busy", Lasting::transient,
                     "read the log of the server",
                     replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
-    ErrorProperties{Errc::server_error, "server_error", "server error", Lasting::permanent,
-                    "read the log of the server"},
+    ErrorProperties{
+        Errc::server_error, "server_error", "server error", Lasting::permanent, "read the log of the server",
+        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT", "DENIED"),
+        behind_err("unknown command", "unknown subcommand", "wrong number of arguments", "syntax error",
+                   "DB index is out of range", "invalid DB index", "SELECT is not allowed in cluster mode")},
+    ErrorProperties{Errc::unknown_error, "unknown_error", "unknown error", Lasting::transient,
+                    "read the log of the server, or of the proxy in front of it"},
     ErrorProperties{Errc::not_asked, "not_asked", "not asked", Lasting::transient},
     ErrorProperties{Errc::not_awaited, "not_awaited", "not awaited", Lasting::transient},
 };

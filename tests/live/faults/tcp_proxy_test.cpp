@@ -126,6 +126,17 @@ TEST_F(TheLink, ReplacesReplies) {
     EXPECT_EQ(client.ask({"PING"}), "Text");
 }
 
+TEST_F(TheLink, AnswersInThePlaceOfAServerThatIsDown) {
+    (void)client.ask({"PING"});
+    link.answer_commands("-ERR Connection refused\r\n");
+    server.kill();
+    EXPECT_EQ(client.ask({"PING"}), "(error) ERR Connection refused");
+    EXPECT_EQ(connect().ask({"PING"}), "(error) ERR Connection refused");
+    server.restart();
+    link.heal();
+    EXPECT_EQ(client.ask({"PING"}), "PONG");
+}
+
 TEST_F(TheLink, SurvivesARestartOfTheServer) {
     (void)client.ask({"PING"});
     server.kill();
