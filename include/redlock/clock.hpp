@@ -36,12 +36,12 @@ protected:
 };
 
 /// Returns `now + span`, or never() if `span` is too long for the clock, as std::chrono::hours::max() is.
-/// Returns `now` if `span` is negative.
+/// Returns `now` if `span` is negative or not a number (NaN).
 template <class Rep, class Period>
 Clock::time_point deadline_after(Clock::time_point now, std::chrono::duration<Rep, Period> span) {
     using Seconds = std::chrono::duration<double>;
     if (Seconds{span} >= Seconds{Clock::never() - now}) return Clock::never();
-    if (Seconds{span} <= Seconds::zero()) return now;
+    if (!(Seconds{span} > Seconds::zero())) return now;
     return now + std::chrono::ceil<Clock::duration>(span);
 }
 

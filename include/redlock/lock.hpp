@@ -144,7 +144,8 @@ public:
     bool valid() const noexcept;
 
     /// Returns how long valid() stays true if the lock is not extended or released. Returns zero if valid()
-    /// is false.
+    /// is false. A watchdog that reports the loss of the lock ends the validity up to 5 ms earlier, see
+    /// LockOptions::on_lost.
     std::chrono::nanoseconds remaining() const noexcept;
 
     /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
@@ -182,7 +183,8 @@ public:
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
-    /// watchdog). After a failure no node that can be reached keeps a key of this call.
+    /// watchdog). After a failure no node that can be reached keeps a key of this call. If the connection to
+    /// a node broke before the node answered, the key can stay there for one ttl.
     Result acquire() { return acquire(std::stop_token{}); }
 
     /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
@@ -291,16 +293,16 @@ private:
             return TheirClock::now();
     }
 
-    /// Returns how long it is until an instant of any clock; zero if the instant has passed. Returns the
-    /// longest duration for an instant that is more than 146 years away. The seconds are compared as floating
-    /// numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
+    /// Returns how long it is until an instant of any clock; zero if the instant has passed or is NaN.
+    /// Returns the longest duration for an instant that is more than 146 years away. The seconds are compared
+    /// as floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         using std::chrono::nanoseconds;
         using Seconds = std::chrono::duration<double>;
         const auto now = now_of<TheirClock>();
         const auto left = Seconds{until.time_since_epoch()} - Seconds{now.time_since_epoch()};
-        if (left <= Seconds::zero()) return nanoseconds::zero();
+        if (!(left > Seconds::zero())) return nanoseconds::zero();
         if (left >= Seconds{nanoseconds::max()} / 2) return nanoseconds::max();
         return std::chrono::ceil<nanoseconds>(until - now);
     }

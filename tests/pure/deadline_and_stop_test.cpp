@@ -1,6 +1,8 @@
 // When acquire() gives up before all attempts are made: deadlines (A9) and cancellation.
 #include "world.hpp"
 
+#include <limits>
+
 namespace redlock::test {
 namespace {
 
@@ -125,6 +127,34 @@ TEST(ADeadline, MayHaveAnyUnit) {
     expect_success(lock.acquire_until(std::chrono::system_clock::time_point::max()));
     expect_success(lock.acquire_until(std::chrono::sys_seconds::max()));
     expect_success(lock.acquire_until(std::chrono::sys_days{std::chrono::year{9999} / 12 / 31}));
+}
+
+// A computed span can be no number, and also infinite.
+TEST(ADeadline, HasPassedIfItIsNotANumber) {
+    using Seconds = std::chrono::duration<double>;
+    using Instant = std::chrono::time_point<std::chrono::system_clock, Seconds>;
+    const Seconds nan{std::numeric_limits<double>::quiet_NaN()};
+    const Seconds infinity{std::numeric_limits<double>::infinity()};
+    World world;
+    const auto now = world.clock.now();
+    EXPECT_EQ(deadline_after(now, nan), now);
+    EXPECT_EQ(deadline_after(now, std::chrono::duration<float>{nan}), now);
+    EXPECT_EQ(deadline_after(now, -infinity), now);
+    EXPECT_EQ(deadline_after(now, infinity), Clock::never());
+    EXPECT_EQ(deadline_after(now, Seconds{std::numeric_limits<double>::max()}), Clock::never());
+    auto lock = world.lock();
+    for (const auto span : {nan, -infinity}) {
+        EXPECT_THAT(lock.acquire_for(span), FailsWith(Errc::deadline));
+        EXPECT_THAT(lock.acquire_until(Instant{span}), FailsWith(Errc::deadline));
+    }
+    EXPECT_THAT(world.events(), IsEmpty());
+    EXPECT_TRUE(lock.try_lock_for(nan)) << "makes one attempt, as for every span that is not positive";
+    lock.unlock();
+    EXPECT_TRUE(lock.try_lock_until(Instant{nan}));
+    lock.unlock();
+    EXPECT_THAT(lock.acquire_for(infinity), Succeeds());
+    lock.unlock();
+    EXPECT_THAT(lock.acquire_until(Instant{infinity}), Succeeds());
 }
 
 // ---- Cancellation.
