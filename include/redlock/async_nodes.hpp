@@ -1,6 +1,9 @@
 // AsyncNodes has the connections of one event loop to the Redis servers. The locks, semaphores and leaders of
 // a loop are made with it:
 //
+//     #include <redlock/async_lock.hpp>
+//     #include <redlock/redis_nodes.hpp>
+//
 //     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
 //     MyLoop loop;                                   // implements EventLoop, see event_loop.hpp
 //     redlock::AsyncNodes loop_nodes{nodes, loop};

@@ -6,6 +6,7 @@
 // minority of the nodes may be down, frozen or send wrong answers.
 //
 //     #include <redlock/redlock.hpp>
+//     #include <iostream>
 //     using namespace std::chrono_literals;
 //
 //     int main() {

@@ -1,21 +1,18 @@
-# Combines the C++ in documents into one translation unit: the ```cpp blocks of *.md, and the indented examples in the
-# leading comments of headers. Each block becomes a function, or a namespace if it defines main(). #line directives make
-# the compiler name the document and its line.
+# Combines the C++ in a document into one translation unit: the ```cpp blocks of *.md, or the indented examples in the
+# leading comment of a header. Each block becomes a function, or a namespace if it defines main(). #line directives make
+# the compiler name the document and its line. The unit includes the headers that the document names, in its blocks or in
+# its text, or the header itself.
 
 function begin(line) {
     open = 1
     first = line
     body = ""
-    includes = ""
     defines_main = 0
     is_code = 0
 }
 
 function add(line, text) {
-    if (text ~ /^ *#include/) {
-        includes = includes "#line " line " \"" FILENAME "\"\n" text "\n"
-        text = ""
-    }
+    if (text ~ /^ *#include/) text = ""
     if (text ~ /^int main\(/) defines_main = 1
     if (text ~ /^ *\.\.\.$/) text = ""  # an omission
     plain = text
@@ -29,20 +26,27 @@ function end() {
     open = 0
     if (!is_code) return
     ++blocks
-    if (FILENAME ~ /\.hpp$/ && FILENAME !~ /redlock\/redlock\.hpp$/) {
-        header = FILENAME
-        sub(/.*include\//, "", header)
-        includes = includes "#include <" header ">\n"
-    }
-    all_includes = all_includes includes
     scope = defines_main ? "namespace" : "[[maybe_unused]] static void"
     all = all "namespace documents {\n" scope " block_" blocks (defines_main ? "" : "()") " {\n" \
         "#line " first " \"" FILENAME "\"\n" body "}\n}\n"
 }
 
+# Also names the part of the prelude that the header needs.
+function include(header) {
+    includes = includes "#line " FNR " \"" FILENAME "\"\n#include <" header ">\n"
+    if (header ~ /async|event_loop/) preludes = preludes "#include \"prelude_for_loops.hpp\"\n"
+    if (header ~ /detail/) preludes = preludes "#include \"prelude_for_details.hpp\"\n"
+}
+
 FNR == 1 {
     fenced = 0
     comment = 1
+    header = FILENAME
+    if (sub(/.*include\//, "", header)) include(header)
+}
+
+(comment || FILENAME ~ /\.md$/) && match($0, /#include <[^>]*>/) {
+    include(substr($0, RSTART + 10, RLENGTH - 11))
 }
 
 FILENAME ~ /\.md$/ {
@@ -76,8 +80,9 @@ comment && open {
 }
 
 END {
-    printf "%s", all_includes
+    printf "%s", includes
     print "#include \"prelude.hpp\""
+    printf "%s", preludes
     printf "%s", all
     print blocks + 0 >"/dev/stderr"
 }

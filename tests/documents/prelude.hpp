@@ -1,23 +1,9 @@
 // Names that blocks of code in documents use without declaring them, because they are self-explanatory in a
-// text.
+// text. This header includes nothing but the library, so that a block does not compile if its document names
+// too few headers.
 #pragma once
 
-#include <redlock/async_leader.hpp>
-#include <redlock/async_lock.hpp>
-#include <redlock/async_semaphore.hpp>
-#include <redlock/detail/quorum_round.hpp>
 #include <redlock/redlock.hpp>
-
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <iostream>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <thread>
-#include <utility>
 
 namespace documents {
 
@@ -49,21 +35,9 @@ extern Store store;
 struct Histogram {
     void observe(std::chrono::nanoseconds);
 };
-extern std::map<redlock::Verb, Histogram> rounds;
-
-// For the examples of event loops.
-struct MyLoop final : redlock::EventLoop {
-    void watch(int fd, bool reads, bool writes) override;
-    void forget(int fd) noexcept override;
-    void wake_after(std::chrono::nanoseconds delay) noexcept override;
+struct Rounds {
+    Histogram& operator[](redlock::Verb);
 };
-extern redlock::AsyncNodes loop_nodes;
-
-// For the examples in detail/.
-extern redlock::Clock& clock;
-extern redlock::detail::QuorumRound round;
-void check_out(std::size_t node);
-void check_in(std::size_t node);
-void wait(redlock::Clock::time_point until);
+extern Rounds rounds;
 
 }  // namespace documents

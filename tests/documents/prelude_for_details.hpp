@@ -1,0 +1,15 @@
+// The names that the examples in detail/ use, see prelude.hpp.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/detail/quorum_round.hpp>
+
+namespace documents {
+
+extern redlock::Clock& clock;
+extern redlock::detail::QuorumRound round;
+void check_out(std::size_t node);
+void check_in(std::size_t node);
+void wait(redlock::Clock::time_point until);
+
+}  // namespace documents
