@@ -337,7 +337,8 @@ void PlaceInQueue::left_queue(const NodeReport& home) {
 }
 
 /// Is called when the connection to the home node is lost. The node may be well, so the waiter listens there
-/// again and keeps its place. If this happens twice within a poll interval, it goes to another node.
+/// again and keeps its place. But if it has begun to listen there less than a poll interval ago, it goes to
+/// another node.
 void PlaceInQueue::lose_connection() {
     const auto home = waiter_->home();
     const bool same_home_again = clock_.now() - home_chosen_at_ >= poll_interval;

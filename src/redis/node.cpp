@@ -162,7 +162,9 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
 /// the server may not have read it. If the connection is closed while the server writes replies to earlier
 /// commands, the server gets an error, and does not read the later commands.
 static bool could_lose_release(const Connection& connection) noexcept {
-    detail::LateReplies late;  // late.released is not 0 if one of the late replies belongs to a release
+    // late.released is not 0 if one of the late replies belongs to a release, or to the deletion of a
+    // holder's description, see PendingReply::released.
+    detail::LateReplies late;
     connection.pending().add_late_to(late);
     return connection.unsent() || (late.released != 0 && !connection.broken());
 }

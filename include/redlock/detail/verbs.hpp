@@ -1,6 +1,7 @@
 // The table of verbs. A *verb* is the kind of a command that is sent to the nodes, which are N Redis masters
 // that vote. The table has one row for each verb, with every property that the library needs to know. No
-// other file compares verbs. A new verb is a new row here, its Lua file, and the place that uses it.
+// other file compares verbs, except for acquires() in nodes.hpp, which programs with their own Nodes use. A
+// new verb is a new row here, its Lua file, and the place that uses it.
 //
 // A verb has up to three forms. A form is the script that carries out the command, with the keys and the
 // arguments that the script takes, in their order. The function form_of() (command_form.hpp) chooses the
