@@ -230,6 +230,36 @@ TEST(LockOperations, HaveTheirFramesInTheOperation) {
 }
 #endif
 
+// The release of the earlier acquisition was not confirmed, so the next acquire sends it again.
+TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
+    for (const bool sent : {false, true}) {
+        World world;
+        const auto state = std::make_shared<detail::LeaseState>(
+            world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s});
+        const algorithm::AcquireLimits limits{.attempts = 1};
+        flow::BlockingOperation first{world};
+        flow::AcquireLock<flow::Acquire> acquire{first, {state, nullptr}, world.entropy, limits};
+        ASSERT_FALSE(flow::run_blocking(first, acquire.run()));
+        world.cut_all();
+        flow::BlockingOperation releasing{world};
+        flow::ReleaseLock release{releasing, {state, nullptr}, state->number(), flow::Replies::awaited};
+        EXPECT_EQ(flow::run_blocking(releasing, release.run()), Errc::no_quorum);
+        world.heal_all();
+        EXPECT_FALSE(world.clean());
+
+        flow::BlockingOperation again{world};
+        flow::AcquireLock<flow::Acquire> next{again, {state, nullptr}, world.entropy, limits};
+        std::optional<flow::Flow> flow;
+        again.start(flow.emplace(next.run()));
+        ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
+        if (sent) (void)flow::do_pending(again);
+        flow.reset();
+        next.for_each_unreleased(
+            [&](const Request& request) { (void)world.ask(request, {.awaits_answers = false}); });
+        EXPECT_TRUE(world.clean()) << (sent ? "sent" : "not sent");
+    }
+}
+
 /// Makes this many steps of an acquire on a semaphore with two slots. For a while, other clients have the key
 /// of the first slot on all nodes, and that of the second slot on two nodes. Then destroys the flow as
 /// AcquireInSteps::destroy() does. Returns how many frames did not fit into the operation, or nothing if the

@@ -328,6 +328,18 @@ TEST_F(EndOfWaiting, IsNotForgottenIfTheKeyHasAnotherTypeOnANode) {
     EXPECT_TRUE(alice.contended().contains("r"));
 }
 
+// Such a release wakes nobody, and does not learn whether others wait.
+TEST_F(EndOfWaiting, IsNotForgottenByAReleaseWithoutAQueue) {
+    for (const LockOptions& options : {LockOptions{}, LockOptions{.fair = true, .min_hold = 1s}}) {
+        Lock mine{alice, "r", options, network.clock(), entropy};
+        ASSERT_TRUE(mine.try_acquire());
+        alice.contended().set("r", true);
+        ASSERT_TRUE(mine.release());
+        EXPECT_TRUE(alice.contended().contains("r")) << (options.fair ? "with min_hold" : "not fair");
+        network.pass(2s);
+    }
+}
+
 TEST_F(EndOfWaiting, IsForgottenAlthoughANodeWasNotAsked) {
     network.server(2).refuses = true;
     auto mine = lock(alice);
