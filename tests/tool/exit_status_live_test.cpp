@@ -288,6 +288,7 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"run", "-E", "256", "job", "true"}, "--conflict-exit-code"},
         {{"run", "--on-lost", "die", "job", "true"}, "\"die\" is not stop, term or ignore"},
         {{"run", "--node", "http://x", "job", "true"}, "scheme"},
+        {{"status", "--node", "rediss://a?ca_file=/no/such", "job"}, "node a:6379: ca_file cannot be read"},
         {{"run", "--nodes-file", "/no/such", "job", "true"},
          "/no/such: cannot be read: No such file or directory"},
         {{"run", "--nodes-file", "/dev/null", "job", "true"}, "names no node"},
