@@ -379,6 +379,7 @@ void Connection::write_all() {
     out_.clear();
     written_ = 0;
     tls_answers_ = 0;
+    if (collects_ && established() && pending_.has_unwritten()) pending_.record_write(network_.clock().now());
 }
 
 /// This is more than any expected reply needs. A server must not be able to fill the memory.

@@ -45,6 +45,7 @@ Node::Node(NodeConfig config, Network& network, Options options)
 /// Brings the node up to date before a round. Returns true if this has written releases that were lost with
 /// their connections.
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
+    fail_if_silent(now);
     const std::lock_guard guard{mutex_};
     if (config_.has_sentinels()) drop_former_locked(now);
     if (!draining_.empty()) drain_locked(now);

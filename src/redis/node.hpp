@@ -124,10 +124,11 @@ public:
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
     /// Prepares the node for a round: reads late replies, continues the handshake of the probing connection,
-    /// and reports the health of the node to the round. If Sentinels name the server of this node, drops
-    /// connections to a *former master*, a server that they have replaced by another one. Sends releases of
-    /// broken connections again, and returns true if there are any: send_unsent() must then be called until
-    /// all is sent.
+    /// and reports the health of the node to the round. Finds out whether a reply is missing on the shared
+    /// connection, and forgets those that are broken and unused. If Sentinels name the server of this node,
+    /// drops connections to a *former master*, a server that they have replaced by another one. Sends
+    /// releases of broken connections again, and returns true if there are any: send_unsent() must then be
+    /// called until all is sent.
     bool refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner has a SET pending on a draining connection of this
@@ -309,6 +310,7 @@ private:
     void limit_draining();
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
     void progress(Shared& it, Clock::time_point now);
+    void fail_if_silent(Clock::time_point now);
     void deliver_answers(Shared& it, Clock::time_point now) const;
     void record_sign_of_life(Shared& it, Clock::time_point now);
     void let_write(Shared& it, Clock::time_point now);

@@ -221,6 +221,25 @@ void Node::progress(Shared& it, Clock::time_point now) {
     let_write(it, now);
 }
 
+/// If a reply has been missing on the current connection for longer than node_timeout, the node has failed,
+/// and the connection drains. A round that is over does not notice this, and each round may be over before
+/// the reply is due, because the other nodes are a quorum. This process may have been suspended, so the
+/// function first reads what has arrived. The failure counts from the instant at which the reply was due.
+/// Therefore the next probe may be due at once.
+void Node::fail_if_silent(Clock::time_point now) {
+    auto* const current = current_shared();
+    if (!current) return;
+    const auto& connection = *current->connection;
+    const auto due = now - config_.node_timeout;
+    while (connection.awaits_reply_since_before(due) && connection.gone_stale()) progress(*current, now);
+    if (connection.broken()) return sweep(now);
+    if (!connection.awaits_reply_since_before(due)) return;
+    const std::lock_guard guard{mutex_};
+    fail_locked({Errc::timed_out, "a reply is missing"},
+                connection.pending().oldest_write() + config_.node_timeout);
+    start_draining(*current, now);
+}
+
 static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
     return const_cast<ConnectionUser&>(static_cast<const ConnectionUser&>(requester));
 }

@@ -84,10 +84,13 @@ private:
 class MemoryLoopNodes final : public Nodes {
 public:
     MemoryLoopNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
-        : Nodes(std::vector<std::string>(size, "n"), options.node_timeout, options.quarantine),
+        : MemoryLoopNodes(network, first(size, network.configs(options.quarantine)), options) {}
+    MemoryLoopNodes(MemoryNetwork& network, const std::vector<NodeConfig>& configs,
+                    const NodesOptions& options)
+        : Nodes(std::vector<std::string>(configs.size(), "n"), options.node_timeout, options.quarantine),
           network_(network),
           options_(options),
-          configs_(for_one_process(network.configs(options.quarantine))),
+          configs_(for_one_process(configs)),
           group_(configs_, options, network, 1) {}
     ~MemoryLoopNodes() override { former_->close(group_); }
     MemoryLoopNodes(const MemoryLoopNodes&) = delete;
@@ -106,6 +109,11 @@ public:
     }
 
 private:
+    static std::vector<NodeConfig> first(std::size_t size, std::vector<NodeConfig> configs) {
+        configs.resize(size);
+        return configs;
+    }
+
     MemoryNetwork& network_;
     const NodesOptions options_;
     const std::vector<NodeConfig> configs_;

@@ -471,7 +471,8 @@ TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
 // The SET of a resource follows the release of its former owner, which is pending in the shared set.
 TEST_F(ThreadGroupOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
     share([this] { set("theirs"); });
-    memory.server(2).paused = true;
+    memory.server(2).paused = true;  // for less than a node_timeout
+    for (const auto node : {0U, 1U}) memory.server(node).latency = 100us;
     ask(Verb::compare_and_delete, "theirs", "owner of theirs", {.awaits_answers = false});
     calm_down();
     auto& next = ask(Verb::set_if_absent, "theirs", "another");

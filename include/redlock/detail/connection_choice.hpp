@@ -5,8 +5,9 @@
 //
 // All these rounds use the same connection to a node, the *current* one. Therefore a release is
 // written behind its SET, and a SET behind an earlier release of its resource, unless the connection drains
-// in between. If a round gives the node up, the current connection *drains*: its pending replies are still
-// read, and the next command begins a fresh connection, which becomes the current one.
+// in between. If a round gives the node up, or a reply has been missing for longer than node_timeout, the
+// current connection *drains*: its pending replies are still read, and the next command begins a fresh
+// connection, which becomes the current one.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.

@@ -83,7 +83,8 @@ struct PendingReply {
     std::vector<std::string> resources{};           ///< if it releases
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
     std::uint8_t repeats = 0;                       ///< how often it was sent again
-    Reply reply{};                                  ///< once it is answered
+    Clock::time_point written = Clock::never();  ///< never() if it was not written, or nobody has recorded it
+    Reply reply{};                               ///< once it is answered
 
     /// Returns true for a release that is sent again if the server has refused its form, or if its connection
     /// breaks. A round that still awaits the reply sends its release again itself.
@@ -173,6 +174,18 @@ public:
         --first_number_;
         ++size_;
         clear(at(0), nullptr).handshake = true;
+    }
+
+    /// Returns true if record_write() would change something.
+    bool has_unwritten() const noexcept { return !none() && at(size_ - 1).written == Clock::never(); }
+    /// Records that all commands that were not written before are written now.
+    void record_write(Clock::time_point now) noexcept {
+        for (auto i = size_; i > answered_ && at(i - 1).written == Clock::never(); --i)
+            at(i - 1).written = now;
+    }
+    /// Returns when the oldest pending command was written, or never().
+    Clock::time_point oldest_write() const noexcept {
+        return none() ? Clock::never() : at(answered_).written;
     }
 
     // ---- Replies
@@ -318,6 +331,7 @@ private:
         it.ttl = it.ttl.zero();
         it.hold_until.reset();
         it.repeats = 0;
+        it.written = Clock::never();
         return it;
     }
 
