@@ -47,7 +47,7 @@ public:
         hold_until(std::chrono::steady_clock::now() + 8s);
         for (auto& lock : locks_)
             lock.release([this](const redlock::Result& result) { count("released", result); });
-        ended_ = 0;
+        ended_ = succeeded_ = 0;
         run_while([this] { return ended_ < locks_.size(); });
         return failed_ == 0;
     }
@@ -70,8 +70,11 @@ private:
     }
 
     void count(const char* what, const redlock::Result& result) {
+        ++ended_;
+        if (result) ++succeeded_;
         if (!result && ++failed_ == 1) std::cerr << result.message() << '\n';
-        if (++ended_ % 2000 == 0) std::cout << ended_ << ' ' << what << ", " << memory() << " MiB\n";
+        if (ended_ % 2000 == 0)
+            std::cout << succeeded_ << " of " << ended_ << ' ' << what << ", " << memory() << " MiB\n";
     }
 
     // The members are destroyed in reverse order: first the locks, and the loop at the end.
@@ -79,6 +82,7 @@ private:
     redlock::AsyncNodes loop_nodes_;
     std::vector<redlock::AsyncLock> locks_{};
     std::size_t ended_ = 0;
+    std::size_t succeeded_ = 0;
     std::size_t failed_ = 0;
 };
 

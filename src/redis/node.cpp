@@ -47,6 +47,7 @@ Node::Node(NodeConfig config, Network& network, Options options)
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     fail_if_silent(now);
     const std::lock_guard guard{mutex_};
+    drop_unused_locked(now);
     if (config_.has_sentinels()) drop_former_locked(now);
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);

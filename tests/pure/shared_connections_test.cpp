@@ -164,6 +164,42 @@ TEST_F(SharedConnections, AnExtensionDoesNotOvertakeASetOnADrainingConnection) {
     EXPECT_EQ(extension.tally().granted(), 2u);
 }
 
+// The SET of the first lock is pending on a draining connection. Only its own extension is not sent.
+TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
+    connect();
+    acquire("second", "B");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.paused = true;
+    begin(Verb::set_if_absent, "first", "A");
+    begin(Verb::query, "first", "A");
+    run();
+    server.paused = false;  // for new connections
+    network.pass(2s);
+    acquire("a probe", "C");
+    run();
+    run_for(5ms);
+    const std::vector<std::string> first{"first"};
+    const std::vector<std::string> second{"second"};
+    const std::array requests{
+        Request{.command = {.verb = Verb::compare_and_expire, .resources = first, .owner = "A", .ttl = 10s}},
+        Request{
+            .command = {.verb = Verb::compare_and_expire, .resources = second, .owner = "B", .ttl = 10s}}};
+    std::array tallies{Tally{names}, Tally{names}};
+    const RoundLimits limits{};
+    NodeGroup::OngoingRound round{group, requests, limits, tallies};
+    while (const auto until = round.driver().advance()) {
+        std::vector<PollEntry> entries;
+        (void)group.write_collected(network.clock().now());
+        group.append_poll_entries(entries);
+        network.wait(entries, network.clock().now(), *until);
+        group.take_ready(entries);
+    }
+    EXPECT_EQ(tallies[0][1].detail, "its SET is still pending");
+    EXPECT_EQ(tallies[1][1].vote, Vote::granted);
+}
+
 TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     connect();
     for (std::size_t node = 0; node < size; ++node) network.server(node).paused = node == 1;
@@ -597,6 +633,23 @@ TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
     EXPECT_EQ(waits.tally()[0].detail, "its connection was not free for another command");
 }
 
+TEST_F(SharedConnections, ANodeThatHangsWithACommandThatHasWaitedHasFailed) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
+    const auto& waits = begin(Verb::query, "r", "A");
+    (void)group.write_collected(network.clock().now());
+    network.resume(0);
+    server.paused = true;
+    run();
+    EXPECT_TRUE(waits.tally()[0].sent);
+    EXPECT_EQ(waits.tally()[0].cause, Errc::timed_out);
+    const auto& next = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(next.tally()[0].cause, Errc::backing_off);
+}
+
 TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
     connect();
     auto& server = network.server(0);
@@ -624,6 +677,40 @@ TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
     run();
     EXPECT_EQ(second.tally()[0].vote, Vote::unknown);
     EXPECT_EQ(second.tally()[0].cause, Errc::unexpected_reply);
+}
+
+// A read takes a part of the replies. They have come in time, but the process was suspended.
+TEST_F(SharedConnections, AllRepliesAreReadBeforeTheirNodeIsJudged) {
+    acquire("r", std::string(1000, 'A'));
+    run();
+    run_for(5ms);
+    for (int i = 0; i < 100; ++i) begin(Verb::query, "r", "B");
+    (void)group.write_collected(network.clock().now());
+    network.pass(500ms);
+    const auto& next = begin(Verb::query, "r", "B");
+    run();
+    EXPECT_EQ(next.tally()[0].vote, Vote::granted) << next.tally()[0].detail;
+    for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(network.server(node).connections(), 1U);
+}
+
+// The server takes a part of the bytes. Then the process is suspended before it writes the rest.
+TEST_F(SharedConnections, ANodeIsNotJudgedByCommandsThatItCouldNotGet) {
+    connect();
+    for (std::size_t node = 0; node < size; ++node) network.server(node).takes_at_once = 10;
+    acquire("r", "A");
+    (void)group.write_collected(network.clock().now());
+    network.pass(500ms);
+    for (std::size_t node = 0; node < size; ++node) network.server(node).takes_at_once = 65'536;
+    const auto& next = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(next.tally()[0].vote, Vote::granted) << next.tally()[0].detail;
+}
+
+// Otherwise each round would be slower than the one before.
+TEST_F(ObservedSharedConnections, AreForgottenWhenTheyAreBrokenAndUnused) {
+    for (std::size_t node = 0; node < size; ++node) network.server(node).refuses = true;
+    for (int i = 0; i < 100; ++i) acquire("r" + std::to_string(i), "A");  // in one turn of the loop
+    EXPECT_GE(ends.size(), 99 * quorum(size));
 }
 
 // Each of them leaves the connection while the node lets the others continue.
@@ -704,6 +791,84 @@ TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConne
         second->advance();
     }
     EXPECT_TRUE(second->listens());
+}
+
+// ---- The users of a connection
+
+/// A round that waits until it may write on the connection of a node, and may leave it when it is called.
+class WaitingUser final : public ConnectionUser {
+public:
+    WaitingUser(Node& node, Clock& clock) : node_(node), clock_(clock) {
+        const std::vector<std::string> resources{"r"};
+        const Request request{.command = {.verb = Verb::query, .resources = resources, .owner = "A"}};
+        joined_ = node_.join({&request, 1}, clock_.now(), false);
+        node_.wait_to_write(*joined_.connection, *this);
+    }
+    ~WaitingUser() { leave(); }
+    WaitingUser(const WaitingUser&) = delete;
+    WaitingUser& operator=(const WaitingUser&) = delete;
+
+    void leave() {
+        if (joined_.connection) node_.leave(*joined_.connection, *this, false, clock_.now());
+        joined_.connection.reset();
+    }
+    bool on_progress(std::size_t, Clock::time_point) noexcept override {
+        ++calls;
+        if (leaves) leaves->leave();
+        return true;  // also after it has left this connection, because it may wait on another one now
+    }
+
+    WaitingUser* leaves = nullptr;  // the user that leaves when this one is called
+    int calls = 0;
+
+private:
+    Node& node_;
+    Clock& clock_;
+    CheckOut joined_{};
+};
+
+struct UsersOfASharedConnection : testing::Test {
+    /// Lets the server answer, and calls the users that wait.
+    void progress() {
+        network.pass(1ms);
+        std::vector<PollEntry> entries;
+        node.append_poll_entries(entries);
+        for (const auto& entry : entries) node.take_ready(entry, network.clock().now());
+    }
+
+    MemoryNetwork network{1};
+    Node node{network.configs().front(), network, {.shared = true}};
+    WaitingUser first{node, network.clock()};
+    WaitingUser second{node, network.clock()};
+    WaitingUser third{node, network.clock()};
+};
+
+TEST_F(UsersOfASharedConnection, AreCalledWhileTheyWait) {
+    for (int i = 1; i <= 3; ++i) {
+        progress();
+        for (const auto* const it : {&first, &second, &third}) EXPECT_EQ(it->calls, i);
+    }
+}
+
+TEST_F(UsersOfASharedConnection, AreNotCalledAfterTheyHaveLeftWhenTheyWereCalled) {
+    first.leaves = &first;
+    third.leaves = &third;
+    for (int i = 1; i <= 3; ++i) {
+        progress();
+        EXPECT_EQ(first.calls, 1);
+        EXPECT_EQ(second.calls, i);
+        EXPECT_EQ(third.calls, 1);
+    }
+}
+
+TEST_F(UsersOfASharedConnection, AreNotCalledAfterTheyHaveLeftWhenAnotherWasCalled) {
+    first.leaves = &second;
+    for (int i = 1; i <= 3; ++i) {
+        progress();
+        EXPECT_EQ(first.calls, i);
+        EXPECT_EQ(second.calls, 0);
+        EXPECT_EQ(third.calls, i);
+    }
 }
 
 }  // namespace
