@@ -216,5 +216,23 @@ TEST_F(AReplacedMaster, GetsNothingAfterItsPendingRepliesArrived) {
     EXPECT_THAT(former().log(), testing::IsEmpty());
 }
 
+// The probe was begun more than a second ago. A late reply on another connection has ended the back-off.
+TEST_F(AReplacedMaster, GetsNothingOverAProbeThatTookLong) {
+    (void)extend("A");
+    former().paused = true;
+    EXPECT_EQ(extend("A")[0].cause, Errc::timed_out);
+    former().unreachable = true;
+    network.pass(20ms);
+    EXPECT_FALSE(extend("A")[0].sent) << "the probe";
+    network.pass(1s);
+    network.resume(0);
+    former().forget_log();
+    named = 2;
+    network.clock().after(1ms, [this] { former().unreachable = false; });
+    EXPECT_TRUE(extend("A")[0].sent);
+    EXPECT_THAT(former().log(), testing::IsEmpty());
+    EXPECT_THAT(next().log(), ElementsAre("1 PING", "1 EVAL"));
+}
+
 }  // namespace
 }  // namespace redlock::test

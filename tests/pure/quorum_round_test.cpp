@@ -398,5 +398,41 @@ TEST(QuorumRound, ReportsTheCountOfAGrant) {
     EXPECT_EQ(round.report(0), "granted sent 1 ms count 7");
 }
 
+// ---- Connections that rounds share
+
+/// A round with one node, whose connection is not free for another command at first.
+struct ARoundThatIsHeldBack : testing::Test {
+    using Kind = detail::QuorumRound::Step::Kind;
+
+    ARoundThatIsHeldBack() {
+        round.set_health(0, true, false);
+        EXPECT_EQ(round.next(start).kind, Kind::ask);
+        round.on_check_out(0, true);
+        round.on_held_back(0);
+    }
+    /// Waits until the time of the node is over, and once more. Returns the next step.
+    detail::QuorumRound::Step end_of_wait() {
+        for (const auto span : {0ms, 50ms}) EXPECT_EQ(round.next(start + span).kind, Kind::wait);
+        return round.next(start + 50ms);
+    }
+
+    const Clock::time_point start{1h};
+    const std::vector<Request> requests{{.command = {.verb = extension, .owner = "A"}}};
+    const RoundLimits limits{};
+    std::vector<Tally> tallies{Tally{std::make_shared<const std::vector<std::string>>(1, "n")}};
+    detail::QuorumRound round{requests, limits, 50ms, all_at_once, 1, tallies};
+};
+
+TEST_F(ARoundThatIsHeldBack, DoesNotBlameTheNode) {
+    EXPECT_FALSE(end_of_wait().timed_out);
+    EXPECT_EQ(tallies[0][0].cause, Errc::not_asked);
+}
+
+TEST_F(ARoundThatIsHeldBack, BlamesANodeThatHangsAfterItHasGotTheCommand) {
+    round.on_sent(0);
+    EXPECT_TRUE(end_of_wait().timed_out);
+    EXPECT_EQ(tallies[0][0].cause, Errc::timed_out);
+}
+
 }  // namespace
 }  // namespace redlock::test

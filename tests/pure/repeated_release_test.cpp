@@ -237,6 +237,32 @@ TEST_F(RepeatedRelease, TakesNoAnswersAwayThatCameBeforeTheServerWasBusy) {
     EXPECT_EQ(second.tally()[1].cause, Errc::server_busy);
 }
 
+// The rounds before the release are of several kinds.
+TEST_F(RepeatedRelease, LeavesTheVotesOfAllRoundsBeforeItIfTheServerIsBusy) {
+    connect();
+    for (const auto* const it : {"r", "s"}) acquire(it, "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.paused = true;
+    server.refuses_command = [scripts = 0](const auto& words) mutable {
+        return words.front().starts_with("EVAL") && ++scripts >= 3
+                   ? "-BUSY Redis is busy running a script.\r\n"
+                   : "";
+    };
+    std::vector<const SharedRound*> before;
+    for (int i = 0; i < 2; ++i) before.push_back(&begin(Verb::compare_and_expire, "r", "A"));
+    before.push_back(&acquire("t", "A"));
+    release("s", "A");
+    const auto& behind = begin(Verb::compare_and_expire, "r", "A");
+    network.clock().after(5ms, [&] { network.resume(1); });
+    network.server(2).redis->execute({"SET", "t", "another"}, {});  // so that all rounds need node 1
+    network.server(2).redis->execute({"SET", "r", "another"}, {});
+    run();
+    for (const auto* const it : before) EXPECT_EQ(it->tally()[1].vote, Vote::granted);
+    EXPECT_EQ(behind.tally()[1].cause, Errc::server_busy);
+}
+
 // The current connection is not the one that has broken. Its rounds are over before the server answers.
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
     connect();

@@ -151,6 +151,25 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 SET"));
 }
 
+// The server answers the first of two commands that it got in one write, and freezes. This is no sign of life
+// while it owes the reply to the second one.
+TEST_F(SharedFormerMaster, GetsNoLeaseAfterOneOfTwoRepliesArrivedLate) {
+    connect();
+    network.pass(500ms);
+    server().pauses_after = 1;
+    const auto& first = acquire("r0", "A");
+    const auto& second = acquire("r1", "A");
+    run();
+    EXPECT_EQ(first.tally()[0].vote, Vote::granted);
+    EXPECT_EQ(second.tally()[0].cause, Errc::timed_out);
+    network.pass(600ms);
+    server().resume(network.clock().now());
+    run_for(5ms);
+    acquire("r2", "A");
+    run();
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 SET", "2 PING", "2 SET"));
+}
+
 // The replies that have come are signs of life, whatever has been collected behind them meanwhile.
 TEST_F(SharedFormerMaster, IsNotLeftWhileItAnswersUnderSteadyLoad) {
     connect();
