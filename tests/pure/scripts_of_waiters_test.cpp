@@ -142,6 +142,23 @@ TEST_F(Waiters, CreateNoQueueWithoutAnExpiryIfNothingCanBePublished) {
     EXPECT_TRUE(redis.keys().empty());
 }
 
+// The user may neither publish nor set an expiry. The last ticket has taken the queue with it.
+TEST_F(Waiters, DropATicketIfItsQueueWouldHaveNoExpiry) {
+    may_publish = false;
+    hold("a", me);
+    queue("redlock:wake:x|1");
+    redis.forbid_in_scripts("pexpire");
+    EXPECT_EQ(release(me), "1");
+    EXPECT_TRUE(redis.keys().empty());
+}
+
+TEST_F(Waiters, EnterNoQueueThatWouldHaveNoExpiry) {
+    hold("a", "you");
+    redis.forbid_in_scripts("pexpire");
+    EXPECT_THAT(enter("redlock:wake:x|1"), StartsWith("(error)"));
+    EXPECT_EQ(redis.keys().size(), 1U);
+}
+
 TEST_F(Waiters, AreWokenEvenIfTheKeyIsAlreadyGone) {
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "2");

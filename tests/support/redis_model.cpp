@@ -106,6 +106,8 @@ RedisReply RedisModel::call_from_script(Words words) {
     if (!command) return error("Unknown Redis command called from script");
     if (!command->takes(words.size())) return error("Wrong number of args calling Redis command from script");
     if (!command->in_scripts) return error("This Redis command is not allowed from script");
+    if (!forbidden_.empty() && is(command->name, forbidden_))
+        return error("The user executing the script can't run this command or subcommand");
     if (lacks_memory_for(*command)) return out_of_memory();
     if (command->effect != Command::Effect::none) script_has_written_ = true;
     return (this->*command->execute)(words);

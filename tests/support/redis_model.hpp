@@ -68,6 +68,9 @@ public:
     using CountListeners = std::function<std::size_t(std::string_view)>;
     void on_numsub(CountListeners count_listeners) { count_listeners_ = std::move(count_listeners); }
 
+    /// From now on, scripts may not call this command, because the user may not. An empty name permits all.
+    void forbid_in_scripts(std::string name) { forbidden_ = std::move(name); }
+
     /// Comes up again with these keys, and knows no script.
     void restart(const std::string& run_id, Keys keys);
     /// Is a replica from now on, though one that takes writes.
@@ -145,6 +148,7 @@ private:
     bool out_of_memory_ = false;
     bool script_has_written_ = false;
     Publish publish_{};
+    std::string forbidden_{};
     CountListeners count_listeners_{};
     Keys keys_{};
     std::map<std::string, std::string, std::less<>> scripts_{};  // texts by SHA1
