@@ -133,6 +133,28 @@ inline void record_wrong_types(Tally& attempt_votes, Tally&& undo_votes) {
     }
 }
 
+/// Finds nodes that are the server of another node, after a failed attempt and the release of step 5. Such a
+/// node has refused the SET because the key of this owner was there already, and has deleted the key instead
+/// of the node that had granted it. Makes their votes unknown, with the cause `same_server`. Returns true if
+/// there are any.
+inline bool record_same_servers(Tally& attempt_votes, const Tally& undo_votes) {
+    std::size_t granted = 0;  // the first node whose key another one has deleted
+    while (granted < attempt_votes.size() &&
+           (attempt_votes[granted].vote != Vote::granted || undo_votes[granted].vote != Vote::refused))
+        ++granted;
+    if (granted == attempt_votes.size()) return false;
+    bool any = false;
+    for (std::size_t node = 0; node < attempt_votes.size(); ++node) {
+        auto& attempt = attempt_votes[node];
+        if (attempt.vote != Vote::refused || undo_votes[node].vote != Vote::granted) continue;
+        attempt.vote = Vote::unknown;
+        attempt.cause = Errc::same_server;
+        attempt.detail = "as " + std::string{attempt_votes[granted].name};
+        any = true;
+    }
+    return any;
+}
+
 /// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes the text if `ttl` is
 /// zero. Sends until `deadline` at the latest, does not wait for the replies, and swallows every failure,
 /// because no lock depends on the text.

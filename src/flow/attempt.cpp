@@ -58,6 +58,9 @@ Flow Attempt::run() {
             const auto undo_votes = blank_votes();
             repeats_release_ = wakes;  // unreleased() must not wake a second waiter
             co_await ask(undo, no_limits_, *undo_votes);
+            // The other refusals may come from the same server, so nobody may hold the resource.
+            if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
+                error = Errc::no_quorum;
             record_wrong_types(round_.tally, std::move(*undo_votes));
         }
         made_round_ = true;

@@ -63,6 +63,17 @@ TEST_F(Cron, ReportsOnceWhyAJobWasNotRun) {
                                                         "now held by \"another\" on 3 of 3 nodes[^\n]*\n"));
 }
 
+// Without this message, the job would never run, and nobody would know.
+TEST_F(Cron, SaysThatTheNodesAreOneServer) {
+    const auto port = ":" + std::to_string(world[0].port());
+    std::ofstream{world.file("nodes")} << "127.0.0.1" << port << "\n127.1" << port << "\n127.0.1" << port
+                                       << '\n';
+    EXPECT_EQ(shell(redlock() + " -nq -E 0 job touch " + world.file("done").string()), 69);
+    EXPECT_THAT(world.in("mail"), HasSubstr("redlock: job: no quorum: granted by 1 of 3 nodes"));
+    EXPECT_THAT(world.in("mail"), HasSubstr(" same server as another node (as 127.0.0.1" + port + ")"));
+    EXPECT_EQ(world.keys(), 0U);
+}
+
 TEST_F(Cron, SharedLinesRunTogetherButWithNoOtherLine) {
     const auto within =
         redlock() + " -n -s job true; echo $?; " + redlock() + " -n -E 7 job true 2>/dev/null; echo $?";
