@@ -165,7 +165,8 @@ Connection::Step Connection::step_after(Step step) const noexcept {
 
 void Connection::begin_handshake() {
     if (!fetch_credentials()) return;
-    const auto& [username, password] = credentials_;
+    const auto& username = credentials_.username;
+    const auto& password = credentials_.password;
     state_ = State::handshaking;
     const bool anonymous = username.empty() && password.empty();
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
