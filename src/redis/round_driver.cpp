@@ -322,6 +322,8 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         text += "; " + std::string{hint};
     // The text that Verb::query returns is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) text = reply.text;
+    // A name or a proxy may lead to a new master by now, but only a new connection.
+    if (vote.cause == Errc::read_only) connection.fail(vote.cause, text);
     const bool last = round_.on_vote(node, vote, std::move(text), now_);
     awaits_reply_[node] = !last;
     if (last) check_in(node);

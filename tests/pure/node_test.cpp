@@ -405,6 +405,17 @@ TEST_F(ANodeWithAQuarantine, AReplicaHasNoVote) {
     EXPECT_THAT(tally[0].detail, testing::HasSubstr("role:master"));
 }
 
+// A name or a proxy in front of a master and its replicas leads to the new master, but only a new connection.
+TEST_F(NodeTest, AReplicaIsDisconnected) {
+    (void)extend("nobody");
+    server().instead = "-READONLY You can't write against a read only replica.\r\n";
+    const auto tally = acquire("A");
+    EXPECT_EQ(tally[0].cause, Errc::read_only);
+    EXPECT_EQ(server().open_connections(), 0U);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(server().connections(), 2U);
+}
+
 // B1. A release needs no vote.
 TEST_F(ANodeWithAQuarantine, DeletesKeysWithoutAVote) {
     server().redis->execute({"SET", "r", "A"}, {});
