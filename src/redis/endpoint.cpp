@@ -25,6 +25,7 @@ public:
 
     Endpoint parse() {
         if (uri_.empty()) fail("address", "is empty");
+        if (uri_.front() == '"' || uri_.front() == '\'') fail("address", "begins with a quotation mark");
         if (has_several_schemes()) fail_as_list();
         const auto plain = [](unsigned char c) { return c > 0x20 && c != 0x7F; };
         if (!std::ranges::all_of(uri_, plain)) fail("address", "has white space or a control character");
@@ -58,7 +59,18 @@ private:
         // may have been parsed as host, port or path. If the address may contain a password, nothing is
         // quoted at all.
         if (!value.empty() && quotes_ == Quotes::allowed) text += "\"" + std::string{value} + "\" ";
-        throw std::invalid_argument(text + std::string{problem});
+        text += problem;
+        if (may_cut_password()) text += "; inside a password write %2F for '/', and %3F for '?'";
+        throw std::invalid_argument(text);
+    }
+
+    /// Returns true if an '@' follows the path or the query of a server. These may have begun inside a
+    /// password.
+    bool may_cut_password() const {
+        const auto scheme_end = uri_.find("://");
+        if (scheme_end == uri_.npos || uri_.starts_with("unix")) return false;
+        const auto authority_end = uri_.find_first_of("/?", scheme_end + 3);
+        return authority_end != uri_.npos && uri_.find('@', authority_end) != uri_.npos;
     }
 
     [[noreturn]] void fail_as_list() const {
