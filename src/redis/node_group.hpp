@@ -64,6 +64,12 @@ public:
     Clock::time_point write_collected(Clock::time_point now);
     /// Writes all collected commands. Returns true if the sockets have not accepted all bytes.
     bool write_all(Clock::time_point now);
+    /// Notifies the observer of a round that its caller has left, so that it does not call
+    /// OngoingRound::finish().
+    void notify_left(std::span<const Request> requests, std::span<const Tally> tallies,
+                     std::chrono::nanoseconds took) const {
+        if (options_.observer) notify(requests, tallies, took);
+    }
     /// Returns what the rounds that are over have left behind on the connections.
     detail::LateReplies late_replies() const noexcept;
     /// Appends an entry for each connection.
@@ -82,6 +88,11 @@ public:
 
     std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+    /// Returns how long a round takes at most.
+    Clock::duration longest_round(detail::KeyEffect effect) const noexcept {
+        const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
+        return node_timeout() * (in_turn ? static_cast<int>(nodes_.size()) : 1);
+    }
     /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
     /// Requires that no round and no background task is under way. Returns true if nothing is left to do. See
     /// Node::append_unfinished() for `repeats`.

@@ -3,50 +3,102 @@
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>
 
+#include "redis/request_copies.hpp"
+
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace redlock {
 
 using namespace std::chrono_literals;
 
-/// A round and the thread that asks for it. It lies on the stack of this thread.
+/// How the sleep of a thread has ended.
+enum class SharedRounds::Waited : std::uint8_t {
+    not_yet,
+    until_it_leads,
+    until_it_is_over,
+    in_vain,           ///< The thread has left. The leader makes the rest of the round.
+    and_was_not_sent,  ///< The thread has taken its round back.
+};
+
+/// A round and the thread that asks for it. Objects are used again, and live as long as the SharedRounds.
+/// Therefore the leader can notify a thread without its mutex, even if the thread has returned meanwhile.
 class SharedRounds::Asker {
 public:
-    Asker(std::span<const Request> of_round, const RoundLimits& its_limits, std::span<Tally> its_tallies)
-        : requests(of_round), limits(its_limits), tallies(its_tallies) {}
+    Asker() = default;
     Asker(const Asker&) = delete;
     Asker& operator=(const Asker&) = delete;
 
-    /// Sleeps until wake() was called. Returns false if that has not happened within `longest`.
-    bool sleep_for(Clock::duration longest) {
-        std::unique_lock lock{mutex_};
-        return changed_.wait_for(lock, longest, [this] { return awake_; });
+    /// Begins a round that its thread makes itself. The arguments must outlive the round.
+    void begin(std::span<const Request> of_round, const RoundLimits& its_limits,
+               std::span<Tally> its_tallies) {
+        requests = of_round;
+        limits = its_limits;
+        tallies = its_tallies;
+        has_copies = false;
     }
-    void sleep() {
-        std::unique_lock lock{mutex_};
-        changed_.wait(lock, [this] { return awake_; });
+    /// Makes copies of the arguments, so that another thread can make the round.
+    void copy() {
+        requests = copies_.copy(requests);
+        copied_tallies_.assign(tallies.begin(), tallies.end());
+        tallies = copied_tallies_;
+        has_copies = true;
     }
-    /// The thread may destroy the object as soon as it can lock the mutex. Therefore it is notified before
-    /// the mutex is unlocked.
-    void wake() noexcept {
+    /// Makes the object a new one.
+    void clear() noexcept {
+        round.reset();
+        limits = {};
+        failure = nullptr;
+        is_new = true;
+        has_ended = over = reads_first = false;
+        waited_ = Waited::not_yet;
+    }
+
+    /// Returns true if the command must be sent even if the thread leaves before the round has begun.
+    bool must_be_sent() const noexcept {
+        return !limits.awaits_answers ||
+               detail::effect_of(requests.front().command) == detail::KeyEffect::releases;
+    }
+
+    /// Sleeps until the thread was woken, but at most until this instant.
+    Waited sleep_until(std::chrono::steady_clock::time_point instant) {
+        std::unique_lock lock{mutex_};
+        (void)changed_.wait_until(lock, instant, [this] { return waited_ != Waited::not_yet; });
+        return waited_;
+    }
+    /// Sets the reason for which the sleep ends, unless it has ended. Returns the reason.
+    Waited end_sleep(Waited reason) noexcept {
         const std::lock_guard guard{mutex_};
-        awake_ = true;
-        changed_.notify_one();
+        if (waited_ == Waited::not_yet) waited_ = reason;
+        return waited_;
+    }
+    /// Must be called after end_sleep() if the thread has not left, without a mutex.
+    void notify() noexcept { changed_.notify_one(); }
+    /// Wakes the thread. Returns false if it has left.
+    bool wake(Waited reason) noexcept {
+        if (end_sleep(reason) != reason) return false;
+        notify();
+        return true;
+    }
+    bool has_left() noexcept {
+        const std::lock_guard guard{mutex_};
+        return waited_ == Waited::in_vain;
     }
 
-    const std::span<const Request> requests;
-    const RoundLimits& limits;
-    const std::span<Tally> tallies;
+    std::span<const Request> requests{};
+    RoundLimits limits{};
+    std::span<Tally> tallies{};
+    bool has_copies = false;
 
-    bool is_new = true;  ///< in the inbox; guarded by the mutex of SharedRounds
+    bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of SharedRounds
 
     // Written by the leader, before it wakes the thread.
     bool has_ended = false;  ///< the leader has nothing to do for the round any more
-    bool leads = false;
-    bool over = false;  ///< the thread has been woken, or leads and has seen that the round has ended
+    bool over = false;       ///< the thread leads, and has seen that the round has ended
     std::exception_ptr failure{};
     std::optional<NodeGroup::OngoingRound> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
@@ -59,9 +111,11 @@ public:
     Asker* next = nullptr;
 
 private:
+    RequestCopies copies_{};
+    std::vector<Tally> copied_tallies_{};
     std::mutex mutex_{};
     std::condition_variable changed_{};
-    bool awake_ = false;  // guarded by mutex_
+    Waited waited_ = Waited::not_yet;  // guarded by mutex_
 };
 
 // ---- Lists
@@ -94,41 +148,132 @@ SharedRounds::SharedRounds(const std::vector<NodeConfig>& configs, const NodesOp
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
-SharedRounds::~SharedRounds() = default;
+SharedRounds::~SharedRounds() {
+    while (auto* const asker = free_.take()) delete asker;
+}
 
-void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits,
-                       std::span<Tally> tallies) {
-    Asker own{requests, limits, tallies};
-    const auto time_left = limits.deadline - network_.clock().now();
+void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
+                       Follows follows) {
+    auto own = take_asker();
+    own->begin(requests, limits, tallies);
+    const auto start = network_.clock().now();
     bool is_first = false;
-    bool leads = false;
+    const bool leads = post(*own, is_first);
+    const auto waited =
+        leads ? Waited::until_it_leads : sleep(*own, is_first, limits.deadline - start, follows);
+    if (waited == Waited::until_it_leads) lead(*own);
+    if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
+    if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
+        const auto now = network_.clock().now();
+        report_left(requests, tallies, waited == Waited::in_vain,
+                    now < limits.deadline ? Errc::timed_out : Errc::deadline);
+        return group_.notify_left(requests, tallies, now - start);
+    }
+    if (own->failure) std::rethrow_exception(own->failure);
+    own->round->finish();
+    if (own->has_copies) std::ranges::move(own->tallies, tallies.begin());
+}
+
+auto SharedRounds::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
+        if (auto* const free = free_.take()) return OwnAsker{free, {this}};
+    }
+    return OwnAsker{new Asker, {this}};
+}
+
+void SharedRounds::recycle(Asker& asker) noexcept {
+    asker.clear();
+    const std::lock_guard guard{mutex_};
+    free_.add(asker);
+}
+
+/// Puts a round into the inbox. Returns true if its thread leads from now on. Otherwise the round has copies
+/// of its arguments.
+bool SharedRounds::post(Asker& own, bool& is_first) {
+    for (;; own.copy()) {
+        const std::lock_guard guard{mutex_};
+        if (is_led_ && !own.has_copies) continue;
         is_first = inbox_.empty();
         inbox_.add(own);
-        leads = !std::exchange(is_led_, true);
+        return !std::exchange(is_led_, true);
     }
-    if (!leads) {
-        const auto after = detail::wakes_leader_after(is_first, time_left);
-        if (after && !own.sleep_for(*after)) wake_leader(own);
-        own.sleep();
+}
+
+/// Sleeps while another thread makes the round. If this takes too long, leaves the round.
+auto SharedRounds::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows) -> Waited {
+    if (follows == Follows::not_at_all) return leave(own);
+    const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command));
+    const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
+    const auto start = std::chrono::steady_clock::now();
+    auto waited = Waited::not_yet;
+    if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
+        waited = own.sleep_until(start + *after);
+        if (waited == Waited::not_yet) wake_leader(own);
     }
-    if (leads || own.leads) lead(own);
-    if (own.failure) std::rethrow_exception(own.failure);
-    own.round->finish();
+    if (waited == Waited::not_yet) waited = own.sleep_until(start + std::min(time_left, longest) + grace);
+    if (waited != Waited::not_yet) return waited;
+    late_ = true;
+    return leave(own);
 }
 
 /// Wakes the leader, unless it has looked into the inbox by now.
 void SharedRounds::wake_leader(const Asker& own) {
-    const std::lock_guard guard{mutex_};
-    if (own.is_new && wakeup_ && !std::exchange(woken_, true)) wakeup_->wake();
+    Wakeup* wakeup = nullptr;
+    {
+        const std::lock_guard guard{mutex_};
+        if (own.is_new && wakeup_ && !woken_.exchange(true)) wakeup = wakeup_.get();
+    }
+    if (wakeup) wakeup->wake();
+}
+
+/// Leaves the round, unless the leader has woken the thread by now. If the round is not taken back, it
+/// belongs to the leader from now on.
+auto SharedRounds::leave(Asker& own) -> Waited {
+    Wakeup* wakeup = nullptr;
+    {
+        const std::lock_guard guard{mutex_};
+        const bool takes_back = own.is_new && !own.must_be_sent();
+        const auto left = takes_back ? Waited::and_was_not_sent : Waited::in_vain;
+        if (const auto waited = own.end_sleep(left); waited != left) return waited;
+        if (takes_back) {
+            inbox_.remove(own);
+            return left;
+        }
+        ++left_;
+        for (const auto& [command, to] : own.requests) {
+            released_left_ |= detail::PendingReplies::bits_of(command.resources);
+            bound_left_ |= detail::PendingReplies::bit_of(command.owner);
+        }
+        if (wakeup_ && !woken_.exchange(true)) wakeup = wakeup_.get();
+    }
+    if (wakeup) wakeup->wake();
+    return Waited::in_vain;
+}
+
+/// Reports what is known of a round that was left.
+void SharedRounds::report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
+                               std::error_code cause) const {
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        for (std::size_t node = 0; node < tallies[i].size(); ++node) {
+            if (!requests[i].to[node]) continue;
+            auto& report = tallies[i][node];
+            report.sent = sent;
+            report.cause = cause;
+            report.detail = "the thread that makes this round gets no processor";
+        }
+}
+
+bool SharedRounds::may_be_bound_to(std::string_view owner) const noexcept {
+    return ((bound_late_ | bound_left_) & detail::PendingReplies::bit_of(owner)) != 0;
 }
 
 bool SharedRounds::may_precede(const Command& command) const noexcept {
-    if (!has_late_replies_) return false;
+    if (!has_late_replies_ && left_ == 0) return false;
     const auto effect = detail::effect_of(command);
     const bool is_independent = effect == detail::KeyEffect::acquires && !command.queue;
-    return !is_independent || (released_late_ & detail::PendingReplies::bits_of(command.resources)) != 0;
+    const auto released = released_late_ | released_left_;
+    return !is_independent || (released & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
 std::size_t SharedRounds::new_rounds() const {
@@ -146,7 +291,9 @@ void SharedRounds::lead(Asker& own) noexcept {
         } catch (...) {  // no memory
             give_up(own);
         }
-    hand_over();
+    if (!hand_over()) return;
+    unsent_since_ = network_.clock().now();
+    sender_->start();
 }
 
 void SharedRounds::make_turn(Asker& own) {
@@ -171,6 +318,8 @@ void SharedRounds::begin_new_rounds() {
         inbox_ = {};
         for (auto* it = chain; it; it = it->next) it->is_new = false;
     }
+    late_ = false;
+    if (left_ > 0) end_left();
     while (chain) {
         auto* const next = chain->next;
         begin(*chain);
@@ -180,6 +329,8 @@ void SharedRounds::begin_new_rounds() {
 
 void SharedRounds::begin(Asker& asker) noexcept {
     active_.add(asker);
+    const bool left = left_ > 0 && asker.has_left();
+    if (left && !asker.must_be_sent()) return end_left(asker);
     try {
         asker.round.emplace(group_, asker.requests, asker.limits, asker.tallies);
         asker.round->driver().owner = &asker;
@@ -187,6 +338,8 @@ void SharedRounds::begin(Asker& asker) noexcept {
         return end(asker, std::current_exception());
     }
     advance(asker);
+    // The command is sent, or queued on a connection. Nobody waits for the replies.
+    if (left && !asker.has_ended) end_left(asker);
 }
 
 void SharedRounds::advance(Asker& asker) noexcept {
@@ -249,7 +402,10 @@ void SharedRounds::poll(Clock::time_point until, const std::optional<PollEntry>&
     if (too_many) until = std::min<Clock::time_point>(until, now + 10ms);
     network_.wait(entries_, now, until);
     for (auto i = Network::max_entries; i < entries_.size(); ++i) entries_[i].ready = true;
-    if (wakeup && std::exchange(entries_.front().ready, false)) reset_wakeup();
+    if (wakeup && std::exchange(entries_.front().ready, false)) {
+        wakeup_->reset();
+        woken_ = false;  // before the inbox is taken
+    }
     group_.take_ready(entries_);
     last_read_ = network_.clock().now();
 }
@@ -263,12 +419,6 @@ std::optional<PollEntry> SharedRounds::wakeup_entry() {
         wakeup_ = std::move(made);
     }
     return wakeup_ ? std::optional{wakeup_->poll_entry()} : std::nullopt;
-}
-
-void SharedRounds::reset_wakeup() {
-    const std::lock_guard guard{mutex_};
-    wakeup_->reset();
-    woken_ = false;
 }
 
 /// Reads from all connections, without waiting.
@@ -295,10 +445,38 @@ void SharedRounds::wake_ended(const Asker* own) noexcept {
     const auto late = group_.late_replies();
     has_late_replies_ = late.any;
     released_late_ = late.released;
+    bound_late_ = late.bound;
     while (auto* const asker = ended_.take()) {
-        asker->over = true;
-        if (asker != own) asker->wake();
+        if (asker == own)
+            asker->over = true;
+        else if (!asker->wake(Waited::until_it_is_over))
+            recycle_left(*asker);
     }
+}
+
+/// Ends the rounds whose threads have left.
+void SharedRounds::end_left() noexcept {
+    for (auto* it = active_.first(); it;) {
+        auto& asker = *std::exchange(it, it->next);
+        if (asker.has_left()) end_left(asker);
+    }
+}
+
+/// Leaves the connections at once, so that nothing more is sent. A command that is collected, or queued as a
+/// release, stays on its connection.
+void SharedRounds::end_left(Asker& asker) noexcept {
+    if (asker.round) group_.forget(asker.round->driver());
+    asker.round.reset();
+    end(asker, nullptr);
+}
+
+/// Must be called when late_replies() has considered the round.
+void SharedRounds::recycle_left(Asker& asker) noexcept {
+    {
+        const std::lock_guard guard{mutex_};
+        if (--left_ == 0) released_left_ = bound_left_ = 0;
+    }
+    recycle(asker);
 }
 
 /// Ends the round of the leader, which has no memory left.
@@ -314,36 +492,38 @@ void SharedRounds::give_up(Asker& own) noexcept {
     wake_ended(&own);
 }
 
-void SharedRounds::hand_over() noexcept {
-    if (active_.empty()) return leave();
-    auto& successor = *active_.last();
-    successor.leads = true;
-    successor.wake();
-}
-
-/// Writes everything. Then names a waiting thread as the leader, or leaves without one.
-void SharedRounds::leave() noexcept {
-    bool unsent = true;
-    try {
-        unsent = group_.write_all(network_.clock().now());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the background task tries again
+/// Names a waiting thread as the leader. If there is none, writes everything, and leaves without one. Returns
+/// true if nobody leads any more, and the sockets have not accepted all bytes.
+bool SharedRounds::hand_over() noexcept {
+    for (;; begin_new_rounds()) {
+        for (auto* it = active_.last(); it; it = it->previous)
+            if (it->wake(Waited::until_it_leads)) return false;
+        end_left();
+        wake_ended(nullptr);
+        bool unsent = true;
+        try {
+            unsent = group_.write_all(network_.clock().now());
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the background task tries again
+        }
+        const auto resigned = resign();
+        if (resigned != Resigned::not_yet) return resigned == Resigned::without_successor && unsent;
     }
-    if (!resign() || !unsent) return;
-    unsent_since_ = network_.clock().now();
-    sender_->start();
 }
 
-/// Names a thread in the inbox as the successor. Returns true if there is none, and nobody leads any more.
-bool SharedRounds::resign() noexcept {
+/// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
+/// threads of all rounds in the inbox have left.
+auto SharedRounds::resign() noexcept -> Resigned {
     Asker* successor = nullptr;
     {
         const std::lock_guard guard{mutex_};
-        successor = inbox_.last();
+        for (auto* it = inbox_.last(); it && !successor; it = it->previous)
+            if (it->end_sleep(Waited::until_it_leads) == Waited::until_it_leads) successor = it;
+        if (!successor && !inbox_.empty()) return Resigned::not_yet;
         is_led_ = successor != nullptr;
-        if (successor) successor->leads = true;
     }
-    if (successor) successor->wake();
-    return !successor;
+    if (!successor) return Resigned::without_successor;
+    successor->notify();
+    return Resigned::with_successor;
 }
 
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
@@ -353,14 +533,12 @@ Clock::time_point SharedRounds::send_unsent(Clock::time_point now) {
         const std::lock_guard guard{mutex_};
         if (std::exchange(is_led_, true)) return Clock::never();
     }
-    bool unsent = true;
     try {
         read_all();
-        unsent = group_.write_all(now);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
     }
     const auto since = unsent_since_.load();
-    if (!resign() || !unsent || now >= since + node_timeout_) return Clock::never();
+    if (!hand_over() || now >= since + node_timeout_) return Clock::never();
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 

@@ -9,10 +9,13 @@
 //     --------+------------------------------------------+-------------------------------------------------
 //     new     | in the inbox; the leader has not seen it | the leader begins it → active, or ended if
 //             |                                          | it could not begin
-//     active  | the leader makes it                      | its last step, or an exception → ended
+//     active  | the leader makes it                      | its last step, or an exception → ended;
+//             |                                          | its thread has left → ended
 //     ended   | the leader has no step left to make      | the leader wakes its thread → over
 //     over    | the leader has woken its thread, which   |
 //             | returns                                  |
+//
+// In each state but `over`, the thread may leave (rule 6).
 //
 // These are the rules, which tests/model/shared_reading.pml checks:
 //
@@ -29,9 +32,22 @@
 // 5. If there is no such thread, the leader writes all collected commands, even behind pending replies,
 //    before it leaves. A background task, which leads for a moment if nobody does, sends what the sockets do
 //    not accept.
+// 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
+//    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. If
+//    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports all nodes
+//    as timed out, and that the command may have been sent. Then a release follows, in a round of its own.
+// 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
+//    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
+//    leaves. The leader begins it, hands it to the connections, and then ends it.
+// 8. What the leader touches of a round outlives the call of its thread: a thread that sleeps makes copies of
+//    its requests. The round that was left belongs to the leader. A thread that has left is never named as a
+//    successor. If all threads have left, the leader writes their releases before it leaves.
 //
-// A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody. A
-// sleeping thread allocates no memory. An exception from the round of a thread is thrown in this thread.
+// No mutex is held during a system call, except when it is contended. Otherwise a thread of low priority
+// would often lose its processor with a mutex that the others need.
+//
+// A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody. An
+// exception from the round of a thread is thrown in this thread.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -49,6 +65,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace redlock {
@@ -61,12 +78,25 @@ public:
     SharedRounds(const SharedRounds&) = delete;
     SharedRounds& operator=(const SharedRounds&) = delete;
 
+    /// For how long a thread sleeps while another one makes its round.
+    enum class Follows : std::uint8_t {
+        not_at_all,  ///< It leaves the round at once. The command is sent nevertheless.
+        until_its_end,
+        with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
+    };
+
     /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round().
-    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
+             Follows follows = Follows::with_grace);
 
     /// Returns true if a command about the same lock may be unanswered here although its round is over. The
     /// command must then be sent here, because it could overtake the other one on another connection.
     bool may_precede(const Command& command) const noexcept;
+    /// Returns true if a SET or a description of this owner may be unanswered here although its round is
+    /// over. May return true for another owner, too.
+    bool may_be_bound_to(std::string_view owner) const noexcept;
+    /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
+    bool is_late() const noexcept { return late_; }
 
     /// Returns the number of rounds that the leader has not begun.
     std::size_t new_rounds() const;
@@ -78,8 +108,16 @@ public:
 
 private:
     class Asker;
+    enum class Waited : std::uint8_t;
+    enum class Resigned : std::uint8_t { not_yet, with_successor, without_successor };
 
-    /// A list whose elements lie on the stacks of their threads.
+    struct Recycle {
+        SharedRounds* rounds = nullptr;
+        void operator()(Asker* asker) const noexcept { rounds->recycle(*asker); }
+    };
+    using OwnAsker = std::unique_ptr<Asker, Recycle>;
+
+    /// A list of rounds. A round is in one list at most.
     class Askers {
     public:
         bool empty() const noexcept { return !first_; }
@@ -95,7 +133,14 @@ private:
         Asker* last_ = nullptr;
     };
 
+    OwnAsker take_asker();
+    void recycle(Asker& asker) noexcept;
+    bool post(Asker& own, bool& is_first);
+    Waited sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows);
     void wake_leader(const Asker& own);
+    Waited leave(Asker& own);
+    void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
+                     std::error_code cause) const;
     void lead(Asker& own) noexcept;
     void make_turn(Asker& own);
     void begin_new_rounds();
@@ -106,14 +151,15 @@ private:
     Clock::time_point write();
     void poll(Clock::time_point until, const std::optional<PollEntry>& wakeup);
     std::optional<PollEntry> wakeup_entry();
-    void reset_wakeup();
     void read_all();
     void end(Asker& asker, std::exception_ptr failure) noexcept;
+    void end_left() noexcept;
+    void end_left(Asker& asker) noexcept;
+    void recycle_left(Asker& asker) noexcept;
     void wake_ended(const Asker* own) noexcept;
     void give_up(Asker& own) noexcept;
-    void hand_over() noexcept;
-    void leave() noexcept;
-    bool resign() noexcept;
+    bool hand_over() noexcept;
+    Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 
     Network& network_;
@@ -123,8 +169,15 @@ private:
     // Guarded by mutex_.
     bool is_led_ = false;
     std::unique_ptr<Wakeup> wakeup_{};  // made when it is first needed; null if there is no descriptor left
-    bool woken_ = false;                // wakeup_ was used, and has not been reset
     Askers inbox_{};
+    Askers free_{};  // they are used again
+
+    std::atomic<bool> woken_{false};  // wakeup_ was used, and has not been reset
+    std::atomic<bool> late_{false};
+    // The rounds that were left, until the leader has ended them. Written under mutex_.
+    std::atomic<std::size_t> left_{0};
+    std::atomic<std::uint64_t> released_left_{0};  // PendingReply::released of their commands
+    std::atomic<std::uint64_t> bound_left_{0};     // PendingReply::bound
 
     // Used by the leader only.
     NodeGroup group_;
@@ -137,6 +190,7 @@ private:
     // What the rounds that are over have left behind on the connections. Written by the leader.
     std::atomic<bool> has_late_replies_{false};
     std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of these replies
+    std::atomic<std::uint64_t> bound_late_{0};     // PendingReply::bound
 
     std::atomic<Clock::time_point> unsent_since_{};
     std::unique_ptr<BackgroundTask> sender_{};

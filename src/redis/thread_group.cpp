@@ -1,6 +1,8 @@
 #include "redis/thread_group.hpp"
 
+#include <redlock/detail/renewer.hpp>
 #include <redlock/detail/sharing_choice.hpp>
+#include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,17 +47,32 @@ private:
     const std::size_t now_;
 };
 
+/// Returns true if the calling thread takes a turn of a watchdog.
+static bool in_watchdog() noexcept {
+    return detail::renewal_context().renewals != nullptr;
+}
+
+/// Returns for how long a round follows the leader. A watchdog must report losses in time.
+static SharedRounds::Follows follows(const RoundLimits& limits) noexcept {
+    using Follows = SharedRounds::Follows;
+    if (!in_watchdog()) return Follows::with_grace;
+    return limits.awaits_answers ? Follows::until_its_end : Follows::not_at_all;
+}
+
 void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limits,
                       std::span<Tally> tallies) {
     if (requests.empty()) return;
-    if (!NodeGroup::fit_in_one_round(requests)) {
+    // If one of several renewals has to follow its SET in the shared set, each has a round of its own, so
+    // that the votes on the others do not depend on the leader.
+    if (!NodeGroup::fit_in_one_round(requests) ||
+        (requests.size() > 1 && may_share_ && in_watchdog() && may_overtake(requests))) {
         for (std::size_t i = 0; i < requests.size(); ++i)
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
     }
     const UnderWay round{rounds_};
     if (may_share_ && shares(requests, round.count()))
-        shared_.ask(requests, limits, tallies);
+        shared_.ask(requests, limits, tallies, follows(limits));
     else
         own_.ask(requests, limits, tallies);
 }
@@ -66,13 +83,24 @@ bool ThreadGroup::shares(std::span<const Request> requests, std::size_t rounds) 
     const auto calm = calm_.load(std::memory_order_relaxed);
     const auto next = detail::next_calm(calm, rounds, processors_);
     if (next != calm) calm_.store(next, std::memory_order_relaxed);
+    const bool extends = detail::effect_of(requests.front().command) == detail::KeyEffect::extends;
+    const bool renewal = extends && in_watchdog() && !may_overtake(requests);
     const bool follows_shared =
         std::ranges::any_of(requests, [this](const Request& it) { return shared_.may_precede(it.command); });
     if (next == 0 && !follows_shared) return false;
     const bool follows_own =
         std::ranges::any_of(requests, [this](const Request& it) { return own_.must_follow(it.command); });
-    return detail::uses_shared_set(
-        {.follows_own = follows_own, .follows_shared = follows_shared, .calm = next});
+    return detail::uses_shared_set({.follows_own = follows_own,
+                                    .follows_shared = follows_shared,
+                                    .calm = next,
+                                    .renewal = renewal,
+                                    .leader_is_late = shared_.is_late()});
+}
+
+/// Returns true if one of the SETs may be unanswered in the shared set.
+bool ThreadGroup::may_overtake(std::span<const Request> renewals) const noexcept {
+    return std::ranges::any_of(
+        renewals, [this](const Request& it) { return shared_.may_be_bound_to(it.command.owner); });
 }
 
 }  // namespace redlock

@@ -40,6 +40,7 @@ private:
     class UnderWay;
 
     bool shares(std::span<const Request> requests, std::size_t rounds);
+    bool may_overtake(std::span<const Request> renewals) const noexcept;
 
     bool closed_ = false;
     const bool may_share_;

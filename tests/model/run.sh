@@ -217,6 +217,13 @@ check new-round-does-not-wake unsafe shared_reading -DTHREADS=2 -DNEW_ROUND_DOES
 check wake-up-reset-last unsafe shared_reading -DTHREADS=2 -DRESETS_LAST
 check nobody-writes unsafe shared_reading -DTHREADS=2 -DNOBODY_WRITES
 check leaves-the-buffer unsafe shared_reading -DTHREADS=2 -DLEAVES_THE_BUFFER
+check reading-starved safe shared_reading -DTHREADS=2 -DSTARVES
+check sleeps-on unsafe shared_reading -DTHREADS=2 -DSTARVES -DSLEEPS_ON
+check touches-the-frame unsafe shared_reading -DTHREADS=2 -DSTARVES -DTOUCHES_THE_FRAME
+check begins-before-it-ends unsafe shared_reading -DTHREADS=2 -DSTARVES -DBEGINS_BEFORE_IT_ENDS
+check forgets-left-releases unsafe shared_reading -DTHREADS=2 -DSTARVES -DFORGETS_LEFT_RELEASES
+check names-one-that-left unsafe shared_reading -DTHREADS=2 -DSTARVES -DNAMES_ONE_THAT_LEFT
+check leaves-without-waking unsafe shared_reading -DTHREADS=2 -DSTARVES -DLEAVES_WITHOUT_WAKING
 
 if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2

@@ -1,28 +1,38 @@
 /* Threads that share a connection: one of them, the leader, makes the rounds of all.
  *
  * The property: every round ends. It ends when its reply was received, and also when its deadline has passed, even if
- * the server is silent from some time on. Also, each release is written in the end, even if no thread waits any more,
- * and no round stays in the inbox. These are the rules for the code (src/redis/shared_rounds.hpp):
+ * the server is silent from some time on, and even if the leader gets no processor from some time on. Also, each release
+ * is written in the end, even if no thread waits any more, and no SET is written behind its release. No round stays in
+ * the inbox. Only a leader that never gets a processor again may leave releases behind. These are the rules for the code
+ * (src/redis/shared_rounds.hpp):
  *
  * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under the
  *    mutex. Otherwise it sleeps.
  * 2. If a round was the first in the inbox, and is still there after a bounded time, its thread wakes the leader.
- * 3. The leader alone uses the connection. In each turn, it takes the whole inbox, begins these rounds, and writes if
- *    that is permitted. It wakes the threads whose rounds are over. Then it polls without the mutex, delivers the
+ * 3. The leader alone uses the connection. In each turn, it takes the whole inbox, ends the rounds that were left (rule
+ *    7), begins the new rounds, and writes if that is permitted. It wakes the threads whose rounds are over. Then it polls without the mutex, delivers the
  *    replies, and ends the rounds whose deadlines have passed. It resets its wake-up before it takes the inbox.
  * 4. When the round of the leader is over, it names another thread whose round has begun as the leader, and wakes it.
  * 5. If there is no such thread, the leader writes the buffer, even behind pending replies. Then it looks into the
  *    inbox. In the same section under the mutex, it names a thread in the inbox as the leader, or leaves without a
  *    successor.
  * 6. A background task leads for a moment if nobody else does. It ends as in rule 5.
+ * 7. A sleeping thread whose deadline has passed leaves its round, unless it has been woken. If the round is in the inbox
+ *    and is no release, the thread takes it back, and nothing was sent. Otherwise the leader has the round from now on,
+ *    and the thread does not know whether the command was sent. The leader touches nothing that ends with the call of the
+ *    thread. It never names a thread that has left. The thread wakes the leader, because its release may be the first
+ *    in the inbox.
  *
- * A sleeping thread is woken exactly once: its round is over, or it has been named as the leader.
+ * A sleeping thread is woken exactly once, unless it leaves: its round is over, or it has been named as the leader.
  *
  * Each thread makes a round for its SET. If this round ends without a reply although the SET was collected or written,
  * the thread makes a round for the release, which does not wait for a reply. A write to the socket never blocks, and
  * is complete in the model. With three threads, only thread 1 may have a deadline, and there is no background task.
  * The steps of the leader between two polls touch nothing that other threads use, apart from
  * the inbox, so each of them is atomic in the model.
+ *
+ * If STARVES is defined, one leader gets no processor from any moment on, for a while or for ever. There is no background
+ * task then, and a SET that has begun waits until the connection takes it. A release does not wait.
  *
  * The server may be silent from any moment. As in shared_connection.pml, the graph of the states has no cycle, so
  * "every round ends" means that each state in which nothing can happen any more is as it should be. A search for
@@ -51,9 +61,18 @@ byte over;      /* rounds that have ended */
 byte sleeping;  /* threads */
 byte posted;    /* threads that are woken */
 byte ended;     /* threads that have returned for the last time */
+byte taken;     /* rounds that the leader has taken from the inbox and not begun */
+byte waiting;   /* SET commands that have begun, and that the connection does not take yet */
+byte left;      /* rounds that their threads have left; the leader has not noticed it */
+byte gone;      /* releases in the inbox or in `taken` whose threads have left */
+byte owed;      /* threads that have asked for a release */
+byte released;  /* threads whose release is written */
 
 byte leader = NOBODY;
+byte starved = NOBODY; /* the leader that gets no processor */
+bool ready;     /* the connection takes SET commands */
 byte step;      /* of the leader */
+#define TAKES 6
 #define BEGINS 0
 #define RESETS_LATE 1 /* in an unsafe variant only */
 #define ENDS 2
@@ -66,8 +85,10 @@ bool silent;    /* the server has stopped to reply */
 
 /* The server cannot reply to a release in the model, because nobody waits for it. */
 #define writes_all                                                                                                     \
+    assert((buffer & released) == 0); /* no SET behind its release */                                                  \
     pending = pending | buffer;                                                                                        \
     buffer = 0;                                                                                                        \
+    released = released | releases;                                                                                    \
     releases = 0;                                                                                                      \
     flush_due = false
 
@@ -81,12 +102,44 @@ bool silent;    /* the server has stopped to reply */
 #ifdef NO_SUCCESSOR
 #define HAS_SUCCESSOR false
 #else
-#define HAS_SUCCESSOR (begun != 0)
+#define HAS_SUCCESSOR ((begun & ~left) != 0)
+#endif
+#ifdef SLEEPS_ON
+#define LEAVES false
+#else
+#define LEAVES true
+#endif
+#ifdef LEAVES_WITHOUT_WAKING
+#define WAKE_AT_LEAVING skip
+#else
+#define WAKE_AT_LEAVING woken = true
+#endif
+#ifdef TOUCHES_THE_FRAME
+#define TOUCH(set) assert(((set) & left) == 0)
+#else
+#define TOUCH(set) skip
+#endif
+#ifdef NAMES_ONE_THAT_LEFT
+#define IS_THERE(set) (set)
+#else
+#define IS_THERE(set) ((set) & ~(left | gone))
+#endif
+#ifdef BEGINS_BEFORE_IT_ENDS
+#define END_LEFT skip
+#define END_LEFT_LATE end_left
+#else
+#define END_LEFT end_left
+#define END_LEFT_LATE skip
+#endif
+#ifdef FORGETS_LEFT_RELEASES
+#define KEPT 0
+#else
+#define KEPT gone
 #endif
 #ifdef FORGETS_THE_INBOX
 #define NAMES_FROM_INBOX false
 #else
-#define NAMES_FROM_INBOX (inbox != 0)
+#define NAMES_FROM_INBOX (IS_THERE(inbox) != 0)
 #endif
 #ifdef LEAVES_THE_BUFFER
 #define WRITE_AT_LEAVING skip
@@ -106,9 +159,22 @@ bool silent;    /* the server has stopped to reply */
 #define AFTER_BEGINNING ENDS
 #endif
 
+/* The leader ends the rounds that were left. A SET that was collected or written stays on the connection. */
+#define end_left                                                                                                       \
+    waiting = waiting & ~left;                                                                                         \
+    begun = begun & ~left;                                                                                             \
+    left = 0
+/* The last leader begins and writes the releases in the inbox whose threads have left. */
+#define write_gone                                                                                                     \
+    end_left;                                                                                                          \
+    releases = releases | (inbox & KEPT);                                                                              \
+    inbox = inbox & ~gone;                                                                                             \
+    gone = 0;                                                                                                          \
+    WRITE_AT_LEAVING
+
 /* Names one thread of the set as the leader. */
 #define name_one(set)                                                                                                  \
-    step = BEGINS;                                                                                                     \
+    step = TAKES;                                                                                                      \
     if                                                                                                                 \
     :: (set) & bit(0) -> leader = 0; posted = posted | bit(0)                                                          \
     :: !((set) & bit(0)) && ((set) & bit(1)) -> leader = 1; posted = posted | bit(1)                                   \
@@ -116,23 +182,26 @@ bool silent;    /* the server has stopped to reply */
     fi
 #define resign                                                                                                         \
     if                                                                                                                 \
-    :: NAMES_FROM_INBOX -> name_one(inbox)                                                                             \
+    :: NAMES_FROM_INBOX -> name_one(IS_THERE(inbox))                                                                   \
     :: else ->                                                                                                         \
+        write_gone;                                                                                                    \
         leader = NOBODY;                                                                                               \
-        step = BEGINS                                                                                                  \
+        step = TAKES                                                                                                   \
     fi
-#define leads(t) (leader == (t) && !(sleeping & bit(t)))
+#define leads(t) (leader == (t) && !(sleeping & bit(t)) && starved != (t))
 
 proctype Thread(byte t) {
     bool first;
+    bool leaves;
 asks:
     skip;
     d_step { /* Rule 1. */
         printf("thread %d asks\n", t);
         first = (inbox == 0);
+        leaves = false;
         inbox = inbox | bit(t);
         if
-        :: leader == NOBODY -> leader = t
+        :: leader == NOBODY -> leader = t; step = TAKES
         :: else -> sleeping = sleeping | bit(t)
         fi
     }
@@ -148,15 +217,49 @@ asks:
         sleeping = sleeping & ~bit(t);
         posted = posted & ~bit(t)
     }
+    :: d_step { /* Rule 7. */
+        LEAVES && (sleeping & bit(t)) && !(posted & bit(t)) && (due & bit(t)) ->
+        printf("thread %d leaves\n", t);
+        sleeping = sleeping & ~bit(t);
+        leaves = true;
+        WAKE_AT_LEAVING;
+        if
+        :: (releasing & bit(t)) && ((inbox & bit(t)) || (taken & bit(t) & ~left)) -> gone = gone | bit(t)
+        :: !(releasing & bit(t)) && (inbox & bit(t)) ->
+            inbox = inbox & ~bit(t);
+            unsent = unsent | bit(t)
+        :: else -> left = left | bit(t)
+        fi;
+        expired = expired | (bit(t) & ~releasing)
+    }
+    :: leaves -> break
     :: d_step { /* Rule 3. */
-        leads(t) && step == BEGINS ->
-        printf("thread %d begins new rounds\n", t);
-        begun = begun | inbox;
-        releases = releases | (inbox & releasing);
-        expired = expired | (inbox & due & ~releasing);
-        unsent = unsent | (inbox & due & ~releasing);
-        buffer = buffer | (inbox & ~due & ~releasing);
+        leads(t) && step == TAKES ->
+        printf("thread %d takes the new rounds\n", t);
+        END_LEFT;
+        taken = inbox;
         inbox = 0;
+        step = BEGINS
+    }
+    :: d_step {
+        leads(t) && step == BEGINS ->
+        printf("thread %d begins them\n", t);
+        TOUCH(taken);
+        taken = taken & ~left;
+        END_LEFT_LATE;
+        releases = releases | (taken & releasing & (~gone | KEPT));
+        begun = begun | (taken & ~gone);
+        gone = gone & ~taken;
+        expired = expired | (taken & due & ~releasing);
+        unsent = unsent | (taken & due & ~releasing);
+        waiting = waiting | (taken & ~due & ~releasing);
+        taken = 0;
+        if
+        :: ready ->
+            buffer = buffer | waiting;
+            waiting = 0
+        :: else
+        fi;
         if
         :: WRITES_NOW -> writes_all
         :: else
@@ -172,8 +275,10 @@ asks:
 #endif
     :: d_step {
         leads(t) && step == ENDS ->
-        over = over | (begun & (decided | expired | releasing));
+        TOUCH(begun);
+        over = over | (begun & ~left & (decided | expired | releasing));
         begun = begun & ~over;
+        waiting = waiting & ~over;
         posted = posted | (sleeping & over);
         if
         :: over & bit(t) -> step = HANDS_OVER
@@ -181,19 +286,21 @@ asks:
         fi
     }
     :: d_step { /* The poll ends. */
-        leads(t) && step == POLLS && (woken || replies != 0 || (begun & due) || FLUSH_ENDS_POLL) ->
+        leads(t) && step == POLLS && (woken || replies != 0 || (begun & due) || FLUSH_ENDS_POLL || (ready && waiting)) ->
         RESET_FIRST;
-        decided = decided | (replies & begun);
+        TOUCH(begun);
+        decided = decided | (replies & begun & ~left);
         pending = pending & ~replies;
         replies = 0;
-        expired = expired | (begun & due & ~decided);
-        step = BEGINS
+        expired = expired | (begun & due & ~decided & ~left);
+        step = TAKES
     }
     :: d_step { /* Rules 4 and 5. */
         leads(t) && step == HANDS_OVER ->
         if
-        :: HAS_SUCCESSOR -> name_one(begun)
+        :: HAS_SUCCESSOR -> name_one(IS_THERE(begun))
         :: else ->
+            end_left;
             WRITE_AT_LEAVING;
             step = RESIGNS
         fi
@@ -210,6 +317,7 @@ asks:
         (expired & bit(t)) && !(unsent & bit(t)) && !(releasing & bit(t)) ->
         printf("thread %d releases\n", t);
         releasing = releasing | bit(t);
+        owed = owed | bit(t);
         over = over & ~bit(t)
     }
         goto asks
@@ -240,6 +348,31 @@ proctype Deadline(byte t) {
     fi
 }
 
+/* The connection is ready for SET commands from some time on. */
+proctype Connection() {
+    ready = true
+}
+
+/* One leader gets no processor for a while, or never again. */
+proctype Scheduler() {
+    if
+    :: d_step {
+        leader < THREADS && !(sleeping & bit(leader)) ->
+        printf("        the leader gets no processor\n");
+        starved = leader
+    }
+    :: true
+    fi;
+    if
+    :: d_step {
+        starved != NOBODY ->
+        printf("        it gets one\n");
+        starved = NOBODY
+    }
+    :: true
+    fi
+}
+
 /* Rule 6. The task runs once, or never. */
 proctype Task() {
     if
@@ -250,6 +383,7 @@ proctype Task() {
     }
         d_step {
             printf("        the task resigns\n");
+            end_left;
             WRITE_AT_LEAVING;
             resign
         }
@@ -270,26 +404,38 @@ end:
 }
 
 #define has_reason (due | replies | decided)
-#define may_last(t) ((ended & bit(t)) || (silent && !(has_reason & bit(t))))
+#define is_starved(t) (starved != NOBODY && (starved == (t) || !(due & bit(t))))
+#define may_last(t) ((ended & bit(t)) || (silent && !(has_reason & bit(t))) || is_starved(t))
 #if THREADS == 3
 #define all_may_last (may_last(0) && may_last(1) && may_last(2))
 #else
 #define all_may_last (may_last(0) && may_last(1))
 #endif
-#define is_as_it_should_be (all_may_last && (buffer | releases) == 0 && inbox == 0)
+#define all_written ((buffer | releases | (owed & ~released)) == 0 && inbox == 0)
+#define is_as_it_should_be (all_may_last && (all_written || starved != NOBODY))
 
 init {
     atomic {
+        step = TAKES;
         run Server();
         run FlushTimer();
+#ifdef STARVES
+        run Connection();
+        run Scheduler();
+#else
+        ready = true;
+#endif
         run Deadline(1);
         run Thread(0);
         run Thread(1);
 #if THREADS == 3
         run Thread(2)
 #else
-        run Deadline(0);
+        run Deadline(0)
+#ifndef STARVES
+        ;
         run Task()
+#endif
 #endif
     }
     timeout -> /* Nothing can happen any more. */

@@ -4,6 +4,7 @@
 #include "memory_network.hpp"
 #include "support/wait_until.hpp"
 
+#include <redlock/detail/renewer.hpp>
 #include <redlock/detail/sharing_choice.hpp>
 
 #include "redis/shared_rounds.hpp"
@@ -192,7 +193,13 @@ struct SharedRoundsOfThreads : InMemory {
     void begin(Asked& round) {
         const auto before = rounds->new_rounds();
         others.push_back(std::make_unique<OtherThread>([this, &round] { round.ask(*rounds); }));
-        ASSERT_TRUE(wait_until([&] { return rounds->new_rounds() > before; }));
+        ASSERT_TRUE(wait_until([&] { return rounds->new_rounds() > before || others.back()->over(); }));
+    }
+    /// Gives the rounds so much time that no thread leaves its round on a busy machine.
+    void be_patient() {
+        rounds.emplace(memory.configs(), NodesOptions{.node_timeout = 10s, .round = Round::all_at_once},
+                       network);
+        SetUp();
     }
     void SetUp() override {
         make(set("first"));
@@ -207,6 +214,7 @@ struct SharedRoundsOfThreads : InMemory {
 };
 
 TEST_F(SharedRoundsOfThreads, AreMadeByTheLeaderOnOneConnection) {
+    be_patient();
     auto& mine = set("mine");
     std::vector<Asked*> theirs;
     for (const auto* const name : {"a", "b", "c"}) theirs.push_back(&set(name));
@@ -218,11 +226,12 @@ TEST_F(SharedRoundsOfThreads, AreMadeByTheLeaderOnOneConnection) {
     EXPECT_GE(mine.tally.granted(), 2U);
     for (const auto* const it : theirs) EXPECT_GE(it->tally.granted(), 2U);
     for (std::size_t node = 0; node < size; ++node)
-        EXPECT_THAT(log(node), ElementsAre("1 SET", "1 SET", "1 SET", "1 SET"));
+        EXPECT_THAT(log(node), ElementsAre("2 SET", "2 SET", "2 SET", "2 SET"));
 }
 
 // The leader returns when its own round is over. The other round has just begun.
 TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
+    be_patient();
     auto& mine = set("mine");
     auto& theirs = set("theirs");
     network.during_wait([&] { begin(theirs); });
@@ -233,7 +242,7 @@ TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
 
 TEST_F(SharedRoundsOfThreads, WakeTheLeaderEachTime) {
     network.has_wakeup = true;
-    rounds.emplace(memory.configs(), options, network);
+    be_patient();
     auto& mine = set("mine");
     auto& second = set("second");
     auto& third = set("third");
@@ -338,6 +347,98 @@ TEST_F(SharedRoundsOfThreads, LookAtANodeOnceMoreBeforeTheyGiveItUp) {
     EXPECT_EQ(round.tally.granted(), 2U);
     EXPECT_TRUE(round.tally[2].sent) << round.tally[2].cause.message() << ", " << round.tally[2].detail;
     EXPECT_EQ(value(2, "r"), "owner of r");
+}
+
+// ---- A leader that gets no processor. The other threads sleep in real time.
+
+// A9. The round has not begun, so its thread takes it back.
+TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeaderIsLate) {
+    auto& mine = set("mine");
+    auto& theirs = set("theirs");
+    network.during_wait([&] {
+        begin(theirs);
+        ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
+        EXPECT_TRUE(rounds->is_late());
+    });
+    make(mine);
+    EXPECT_FALSE(rounds->is_late());
+    EXPECT_GE(mine.tally.granted(), 2U);
+    for (std::size_t node = 0; node < size; ++node) {
+        EXPECT_FALSE(theirs.tally[node].sent);
+        EXPECT_EQ(theirs.tally[node].cause, Errc::timed_out);
+        EXPECT_THAT(log(node), ElementsAre("1 SET"));
+    }
+}
+
+// A9, B1, B5. The leader has written the SET. The release follows behind it, although its thread has left,
+// too.
+TEST_F(SharedRoundsOfThreads, AreReleasedThoughTheLeaderIsLate) {
+    for (std::size_t node = 0; node < size; ++node) memory.server(node).paused = true;
+    auto& mine = set("mine");
+    auto& theirs = set("theirs");
+    auto& undo = release("theirs");
+    const auto is_over = [&] { return others.back()->over(); };
+    network.during_wait([&] {
+        begin(theirs);
+        network.during_wait(
+            [&] {
+                ASSERT_TRUE(wait_until(is_over, 20s));
+                EXPECT_EQ(theirs.tally.sent().count(), size);
+                begin(undo);
+                ASSERT_TRUE(wait_until(is_over, 20s));
+                for (std::size_t node = 0; node < size; ++node) memory.resume(node);
+            },
+            2);
+    });
+    make(mine);
+    memory.pass(5ms);
+    for (std::size_t node = 0; node < size; ++node) {
+        EXPECT_THAT(log(node), ElementsAre("1 SET", "1 SET", testing::StartsWith("1 EVAL")));
+        EXPECT_EQ(value(node, "theirs"), "");
+        EXPECT_EQ(value(node, "mine"), "owner of mine");
+    }
+}
+
+// The connection is being made, so the SET waits. The release would be written at once.
+TEST_F(SharedRoundsOfThreads, EndALeftRoundBeforeItsReleaseBegins) {
+    for (std::size_t node = 0; node < size; ++node) {
+        memory.server(node).close_connections(memory.clock().now());
+        memory.server(node).latency = 10ms;
+    }
+    memory.pass(5ms);
+    auto& mine = set("mine");
+    auto& theirs = set("theirs");
+    auto& undo = release("theirs");
+    const auto is_over = [&] { return others.back()->over(); };
+    network.during_wait([&] {
+        begin(theirs);
+        network.during_wait(
+            [&] {
+                ASSERT_TRUE(wait_until(is_over, 20s));
+                begin(undo);
+                ASSERT_TRUE(wait_until(is_over, 20s));
+            },
+            2);
+    });
+    make(mine);
+    memory.pass(100ms);
+    for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(value(node, "theirs"), "");
+}
+
+// The thread that asks for the release returns before the leader sends it.
+TEST_F(SharedRoundsOfThreads, OutliveTheArgumentsOfAThreadThatLeaves) {
+    const std::string resource = "a resource with a name that is not short";
+    make(set(resource));
+    network.during_wait([&] {
+        auto release = std::make_unique<Asked>(Verb::compare_and_delete, resource, "owner of " + resource);
+        begin(*release);
+        ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
+        release.reset();
+        const std::vector<std::string> reuses(100, std::string(resource.size(), 'x'));
+    });
+    make(set("mine"));
+    memory.pass(5ms);
+    for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(value(node, resource), "");
 }
 
 // There is no memory for a connection to the second node.
@@ -453,6 +554,68 @@ TEST_F(ThreadGroupOfOneProcessor, SendsNoExtensionAheadOfItsSetInTheOwnSet) {
     EXPECT_THAT(log(0), Each(testing::StartsWith("1 EVAL"))) << "the own set";
     EXPECT_EQ(log(0).size(), 2U);
     EXPECT_FALSE(tallies[1][2].sent);
+}
+
+/// What a thread that takes a turn of a watchdog does.
+template <class Action>
+void in_watchdog(Action action) {
+    const detail::RenewalScope scope{{.renewals = &scope}};
+    action();
+}
+
+TEST_F(ThreadGroupOfOneProcessor, RenewsLeasesWithoutSharing) {
+    set("mine");
+    forget_logs();
+    share([&] { in_watchdog([&] { ask(Verb::compare_and_expire, "mine", "owner of mine"); }); });
+    EXPECT_THAT(log(0), ElementsAre("1 SET", "3 PING", "3 EVAL", "2 EVALSHA"));
+}
+
+// B5. The SET of one lease is pending in the shared set. The extension of the other one does not follow it.
+TEST_F(ThreadGroupOfOneProcessor, RenewsALeaseBehindItsSetInTheSharedSet) {
+    share([this] {
+        memory.server(2).paused = true;
+        set("theirs");
+    });
+    set("mine");
+    const Asked first{Verb::compare_and_expire, "theirs", "owner of theirs"};
+    const Asked second{Verb::compare_and_expire, "mine", "owner of mine"};
+    const std::array requests{first.request, second.request};
+    std::array tallies{first.tally, second.tally};
+    calm_down();
+    memory.pass(5ms);
+    forget_logs();
+    in_watchdog([&] { group->ask(requests, {}, tallies); });
+    EXPECT_THAT(log(0), ElementsAre(testing::StartsWith("2 EVAL"), testing::StartsWith("1 EVAL")));
+}
+
+// The thread of the watchdog does not wait for the leader, and the leader writes the description later.
+TEST_F(ThreadGroupOfOneProcessor, DescribesRenewedLeasesWithoutWaiting) {
+    set("mine");
+    share([this] { set("in company"); });
+    forget_logs();
+    network.during_wait([&] {
+        const OtherThread other{[&] {
+            in_watchdog(
+                [&] { ask(Verb::describe_holder, "mine", "owner of mine", {.awaits_answers = false}); });
+        }};
+    });
+    set("busy");
+    memory.pass(5ms);
+    EXPECT_THAT(log(0), Contains(testing::StartsWith("2 EVAL")));
+}
+
+// The leading thread gets no processor. The first round that waits for it is lost, and the next one is not.
+TEST_F(ThreadGroupOfOneProcessor, SharesNotWhileTheLeaderIsLate) {
+    share([this] { set("in company"); });
+    network.during_wait([&] {
+        {
+            const OtherThread first{[&] { EXPECT_EQ(set("first").tally.granted(), 0U); }};
+        }
+        {
+            const OtherThread second{[&] { EXPECT_GE(set("second").tally.granted(), 2U); }};
+        }
+    });
+    set("leads");
 }
 
 // B5. The SET is pending in the shared set, and rounds have connections of their own again.

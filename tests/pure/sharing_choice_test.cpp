@@ -21,6 +21,17 @@ TEST(SharingChoiceOfThreads, OtherCommandsUseTheSetOfTheMoment) {
     EXPECT_FALSE(uses_shared_set({.calm = 0}));
 }
 
+TEST(SharingChoiceOfThreads, TheRenewalOfAWatchdogDependsOnNoOtherThread) {
+    for (const bool late : {false, true})
+        EXPECT_FALSE(uses_shared_set({.calm = 1, .renewal = true, .leader_is_late = late}));
+    EXPECT_FALSE(uses_shared_set({.follows_shared = true, .renewal = true}));
+}
+
+TEST(SharingChoiceOfThreads, ALateLeaderIsFollowedOnlyIfACommandFollowsAnotherOne) {
+    EXPECT_FALSE(uses_shared_set({.calm = 1, .leader_is_late = true}));
+    EXPECT_TRUE(uses_shared_set({.follows_shared = true, .leader_is_late = true}));
+}
+
 TEST(NextCalm, StartsAgainIfMoreRoundsThanProcessorsAreUnderWay) {
     for (const unsigned calm : {0U, 1U, rounds_until_own})
         for (const std::size_t processors : {1U, 2U, 64U})

@@ -15,6 +15,7 @@
 
 #include <redlock/detail/verbs.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -140,6 +141,13 @@ constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
     if (time_left <= max_collecting) return std::chrono::nanoseconds{};
     if (is_first) return max_collecting;
     return std::nullopt;
+}
+
+/// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
+/// thread (shared_rounds.hpp). A leading thread that gets a processor ends the round in this time, and then
+/// all votes that have come count.
+constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
+    return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);
 }
 
 }  // namespace redlock::detail

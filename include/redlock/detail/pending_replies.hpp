@@ -78,6 +78,7 @@ struct PendingReply {
     bool shared = false;  ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;
+    std::uint64_t bound = 0;                        ///< if it binds: the bit of `owner`
     std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
     std::string owner{};                            ///< if it binds or releases
     std::vector<std::string> resources{};           ///< if it releases
@@ -120,6 +121,7 @@ struct PendingReply {
 struct LateReplies {
     bool any = false;
     std::uint64_t released = 0;  ///< PendingReply::released of all of them
+    std::uint64_t bound = 0;     ///< PendingReply::bound of all of them
 };
 
 class PendingReplies {
@@ -142,6 +144,7 @@ public:
         const bool releases = effect == KeyEffect::releases;
         it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description;
         if (it.binds || releases) it.owner = command.owner;
+        if (it.binds) it.bound = bit_of(command.owner);
         if (releases || removes_description) it.released = bits_of(command.resources);
         if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
         it.releases = releases;  // only now, because the copies can throw
@@ -310,15 +313,19 @@ public:
             if (it.requester || it.handshake) continue;
             late.any = true;
             late.released |= it.released;
+            late.bound |= it.bound;
         }
     }
 
     /// Returns a bit for each resource. Several resources can have the same bit.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
-        for (const auto& resource : resources)
-            bits |= std::uint64_t{1} << std::hash<std::string>{}(resource) % 64;
+        for (const auto& resource : resources) bits |= bit_of(resource);
         return bits;
+    }
+    /// Returns the bit of a resource or an owner.
+    static std::uint64_t bit_of(std::string_view text) noexcept {
+        return std::uint64_t{1} << std::hash<std::string_view>{}(text) % 64;
     }
 
 private:
@@ -327,7 +334,7 @@ private:
         it.requester = requester;
         it.script = nullptr;
         it.by_sha1 = it.uses_queue = it.handshake = it.binds = it.releases = it.shared = false;
-        it.released = 0;
+        it.released = it.bound = 0;
         it.ttl = it.ttl.zero();
         it.hold_until.reset();
         it.repeats = 0;

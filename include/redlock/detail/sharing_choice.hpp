@@ -28,18 +28,27 @@ struct SharingQuestion {
     bool follows_shared = false;
     /// See next_calm().
     unsigned calm = 0;
+    /// A watchdog extends leases, and none of their SETs can be unanswered in the shared set.
+    bool renewal = false;
+    /// The thread that makes the rounds of the shared set gets no processor (SharedRounds::is_late()).
+    bool leader_is_late = false;
 };
 
 /// Returns true if the round uses the shared set, according to the first row that applies:
 ///
 ///     situation                               | set
 ///     ----------------------------------------+-------
+///     the renewal of a watchdog               | own
 ///     follows a command of the own set        | own
 ///     may follow a command of the shared set  | shared
+///     the leader is late                      | own
 ///     calm > 0                                | shared
 ///     calm = 0                                | own
+///
+/// The rounds of a watchdog must not depend on the processor time of another thread.
 constexpr bool uses_shared_set(const SharingQuestion& in) noexcept {
-    return !in.follows_own && (in.follows_shared || in.calm > 0);
+    if (in.renewal || in.follows_own) return false;
+    return in.follows_shared || (in.calm > 0 && !in.leader_is_late);
 }
 
 /// Threads share while the number `calm` is not 0. It counts down while few rounds are under way, so that a

@@ -1,0 +1,56 @@
+// Copies of the requests of a round and of all that they refer to. A thread whose round is made by another
+// thread may return before this round is over (shared_rounds.hpp). The texts of its requests are gone then.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace redlock {
+
+/// An object that is used again keeps its memory.
+class RequestCopies {
+public:
+    RequestCopies() = default;
+    RequestCopies(const RequestCopies&) = delete;
+    RequestCopies& operator=(const RequestCopies&) = delete;
+
+    /// Returns copies of the requests, which are valid until the next call.
+    std::span<const Request> copy(std::span<const Request> requests) {
+        requests_.assign(requests.begin(), requests.end());
+        if (texts_.size() < requests.size()) texts_.resize(requests.size());
+        for (std::size_t i = 0; i < requests.size(); ++i) texts_[i].copy(requests_[i].command);
+        return requests_;
+    }
+
+private:
+    struct Texts {
+        std::vector<std::string> resources{};
+        std::string owner{};
+        std::string description{};
+        std::string ticket{};
+        std::string former{};
+        QueueTerms queue{};
+
+        /// Makes the command refer to copies.
+        void copy(Command& command) {
+            resources.assign(command.resources.begin(), command.resources.end());
+            command.resources = resources;
+            command.owner = owner.assign(command.owner);
+            command.description = description.assign(command.description);
+            if (!command.queue) return;
+            queue = *command.queue;
+            queue.ticket = ticket.assign(queue.ticket);
+            queue.former = former.assign(queue.former);
+            command.queue = &queue;
+        }
+    };
+
+    std::vector<Request> requests_{};
+    std::vector<Texts> texts_{};
+};
+
+}  // namespace redlock
