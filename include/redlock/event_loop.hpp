@@ -41,7 +41,8 @@ namespace redlock {
 ///   descriptors that are ready now, and sets no timer of the operating system.
 /// - wake_after() sets a timer of the operating system only if it is not set to an earlier instant. The loop
 ///   may call wake() too early.
-/// - watch() is called again after each ready(), mostly with the same arguments. It should take constant time.
+/// - watch() is called again after each ready(), mostly with the same arguments. It should take constant
+/// time.
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes, its locks and their terms (AsyncTerm).

@@ -21,7 +21,8 @@ std::string shown(const std::string& owner);
 /// Returns one line: "held by 1f... on 3 of 5 nodes, expires in 12.3 s".
 std::string summary_of(const LockStatus& status);
 
-/// Returns this line with the reason of each node that did not answer, unless a majority decides without them.
+/// Returns this line with the reason of each node that did not answer, unless a majority decides without
+/// them.
 std::string line_of_who(const LockStatus& status);
 
 /// Return the enumerator as text: "held", "free", "split", "uncertain" or "no_quorum"; for a node "unknown",
