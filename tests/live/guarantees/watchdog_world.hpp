@@ -55,7 +55,7 @@ private:
 };
 
 /// For ttls of a second or two.
-inline constexpr NodesOptions short_timeout{.node_timeout = 400ms};
+inline const NodesOptions short_timeout{.node_timeout = 400ms};
 
 inline LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
     return {.ttl = ttl, .retry = {.attempts = 1}, .watchdog = &watchdog};
