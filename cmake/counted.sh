@@ -1,12 +1,12 @@
 #!/bin/sh
 # sh cmake/counted.sh LOG COMMAND...: runs the command with its output in LOG, and counts its steps on one line. It
-# recognises the steps that ninja, ctest and apt-get announce. On a terminal it rewrites the line, and names the test
-# that was started last. Otherwise it prints a line for every tenth of the steps, and for each test that took a minute
-# or longer.
+# recognises the steps that ninja, ctest and apt-get announce. On a terminal it rewrites the line, and names the file
+# that was built last, or the test that was started last. Otherwise it prints a line for every tenth of the steps, and
+# for each test that took a minute or longer.
 #
 # The output of ctest for a test that did not pass is shown at once. If a test was skipped, the reason is shown, which
-# ctest writes only into its own log. The variable CTEST_LOG has the path of this log. If another command fails, its whole output is
-# shown. The exit status is that of the command.
+# ctest writes only into its own log. The variable CTEST_LOG has the path of this log. If another command fails, its
+# whole output is shown. The exit status is that of the command.
 set -u
 log=$1
 shift
@@ -63,7 +63,8 @@ count() {
         '['[0-9]*/[0-9]*'] '*)
             fraction "${line#?}"
             fraction=${fraction%]}
-            show "${fraction%/*}" "${fraction#*/}"
+            file=${line##*[ /]}
+            show "${fraction%/*}" "${fraction#*/}" "${file%.o}"
             ;;
         *' newly installed, '*)
             packages=${line%% newly installed*}

@@ -1,7 +1,9 @@
 #!/bin/sh
-# sh tests/run.sh [PRESET [CTEST-ARGUMENT...]]: installs missing packages, builds, and runs the tests.
+# sh tests/run.sh [all | PRESET] [CTEST-ARGUMENT...]: installs missing packages, builds, and runs tests.
 #
-#     sh tests/run.sh                     all tests, release build
+#     sh tests/run.sh                     the quick tests, release build: the decision code, a short simulation, and
+#                                         the examples with real servers, of which each shows one feature
+#     sh tests/run.sh all                 all tests except the mutants, release build
 #     sh tests/run.sh asan -LE install    the preset asan, without the tests labelled install
 #     sh tests/run.sh tsan -L threads     the preset tsan, only the tests labelled threads
 #
@@ -9,11 +11,12 @@
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/.."
-preset=release
-if [ $# -gt 0 ]; then
-    preset=$1
-    shift
-fi
+quick=
+case ${1-} in
+'') quick=yes preset=release && set -- -L quick ;;
+all) preset=release && shift && set -- -LE mutants "$@" ;;
+*) preset=$1 && shift ;;
+esac
 cores=$(getconf _NPROCESSORS_ONLN)
 log=build/$preset.log
 mkdir -p build
@@ -29,7 +32,7 @@ esac
 # For these labels, only the executables are built. Tests with other labels need more.
 target=
 case "${1:-} ${2:-}" in
-'-L pure' | '-L sim' | '-L threads') target="--target tests_$2" ;;
+'-L quick' | '-L pure' | '-L sim' | '-L threads') target="--target tests_$2" ;;
 esac
 . cmake/temporary.sh
 
@@ -59,3 +62,4 @@ rm -f "$CTEST_LOG" # of the last run
 # shellcheck disable=SC2086  # two words or none
 sh cmake/counted.sh "$log" $quiet_layout ctest --preset "$preset" --no-tests=error \
     --output-on-failure --parallel "$jobs" "$@"
+[ -z "$quick" ] || echo "\"sh tests/run.sh all\" adds the live tests: faults, waiting, TLS, Sentinels, the command, torture"
