@@ -131,7 +131,11 @@ CheckOut Node::check_out_locked(OwnSituation& in, const FoundDraining& found, Cl
         .obstacle = choice.connection == refused ? "too many replies are pending behind its SET" : nullptr};
 }
 
+/// Returns the connection with the SET, if another one is bound by a description that was written meanwhile.
 auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::iterator {
+    const auto by_key = std::ranges::find_if(
+        draining_, [&](const Draining& it) { return it.connection->pending().is_bound_by_key_of(owner); });
+    if (by_key != draining_.end()) return by_key;
     return std::ranges::find_if(
         draining_, [&](const Draining& it) { return it.connection->pending().is_bound_to(owner); });
 }

@@ -39,13 +39,20 @@ auto Node::current_shared() const noexcept -> Shared* {
 /// need not follow an earlier release. If it overtakes the release, the node only refuses it.
 auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
     const bool leaves_queue = command.queue && acquires(command.verb);
-    const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
-        const auto& pending = shared->connection->pending();
-        return shared->drains && !shared->connection->broken() &&
-               (pending.is_bound_to(command.owner) ||
-                (leaves_queue && pending.is_bound_to(command.queue->ticket)));
+    const auto find = [&](auto is_bound) -> Shared* {
+        const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
+            return shared->drains && !shared->connection->broken() && is_bound(shared->connection->pending());
+        });
+        return it == shared_.end() ? nullptr : it->get();
+    };
+    // The connection with the SET comes first, as in bound_to_locked().
+    if (auto* const by_key =
+            find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
+        return by_key;
+    return find([&](const auto& pending) {
+        return pending.is_bound_to(command.owner) ||
+               (leaves_queue && pending.is_bound_to(command.queue->ticket));
     });
-    return it == shared_.end() ? nullptr : it->get();
 }
 
 SharingChoice Node::choose_locked(const Command& command, const Shared* current, bool follows,

@@ -56,6 +56,26 @@ TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
     EXPECT_EQ(holder(0), "");
 }
 
+// A second round of the same owner begins while the connection of the SET is in use. Later, two connections
+// have commands of this owner.
+TEST_F(NodeTest, AReleaseFollowsTheSetAndNotADescriptionOnAnotherConnection) {
+    acquire_late("A");
+    auto& node = *group->nodes()[0];
+    auto in_use =
+        node.check_out(request(Verb::compare_and_expire, "A").command, network.clock().now(), false);
+    ASSERT_TRUE(in_use.connection);
+    server().paused = false;  // for new connections
+    (void)extend("nobody");
+    server().paused = true;
+    EXPECT_TRUE(ask({request(Verb::describe_holder, "A")}).front()[0].sent);
+    node.check_in(std::move(in_use.connection), network.clock().now());
+    EXPECT_TRUE(release("A")[0].sent);
+    server().forget_log();
+    network.resume(0);
+    EXPECT_THAT(server().log(), Contains("1 EVAL"));
+    EXPECT_EQ(holder(0), "");
+}
+
 TEST_F(NodeTest, AnExtensionFollowsItsPendingSet) {
     acquire_late("A");
     (void)extend("A");

@@ -74,6 +74,7 @@ struct PendingReply {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool binds = false;                    ///< the connection is bound to `owner`
+    bool describes = false;                ///< it binds only because it writes a holder description
     bool releases = false;
     bool shared = false;  ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
@@ -143,6 +144,7 @@ public:
         auto& it = sent_other(requester);
         const bool releases = effect == KeyEffect::releases;
         it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description;
+        it.describes = writes_description;
         if (it.binds || releases) it.owner = command.owner;
         if (it.binds) it.bound = bit_of(command.owner);
         if (releases || removes_description) it.released = bits_of(command.resources);
@@ -283,11 +285,11 @@ public:
         return false;
     }
     bool is_bound_to(std::string_view owner) const noexcept {
-        for (auto i = size_; i > answered_; --i) {
-            const auto& it = at(i - 1);
-            if ((it.binds || it.releases) && it.owner == owner) return it.binds;
-        }
-        return false;
+        return is_bound_to(owner, [](const PendingReply& it) { return it.binds; });
+    }
+    /// The same, but the writing of a holder description does not count.
+    bool is_bound_by_key_of(std::string_view owner) const noexcept {
+        return is_bound_to(owner, [](const PendingReply& it) { return it.binds && !it.describes; });
     }
 
     /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
@@ -329,11 +331,21 @@ public:
     }
 
 private:
+    template <class Binds>
+    bool is_bound_to(std::string_view owner, Binds binds) const noexcept {
+        for (auto i = size_; i > answered_; --i) {
+            const auto& it = at(i - 1);
+            if ((binds(it) || it.releases) && it.owner == owner) return binds(it);
+        }
+        return false;
+    }
+
     /// Makes the entry a new one. Its texts keep their memory.
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
         it.requester = requester;
         it.script = nullptr;
-        it.by_sha1 = it.uses_queue = it.handshake = it.binds = it.releases = it.shared = false;
+        it.by_sha1 = it.uses_queue = it.handshake = it.shared = false;
+        it.binds = it.describes = it.releases = false;
         it.released = it.bound = 0;
         it.ttl = it.ttl.zero();
         it.hold_until.reset();
