@@ -15,7 +15,10 @@ int new_timer_descriptor() {
 }
 
 /// A delay of 0 would stop the timer, so the shortest one is a nanosecond.
-void set_timer(int descriptor, std::chrono::nanoseconds delay) noexcept {
+void set_timer(int descriptor, std::chrono::nanoseconds delay, std::chrono::nanoseconds& due) noexcept {
+    const auto instant = std::chrono::steady_clock::now().time_since_epoch() + delay;
+    if (instant >= due) return;
+    due = instant;
     const auto seconds = std::chrono::floor<std::chrono::seconds>(delay);
     itimerspec spec{};
     spec.it_value.tv_sec = static_cast<std::time_t>(seconds.count());

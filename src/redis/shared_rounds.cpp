@@ -25,8 +25,9 @@ enum class SharedRounds::Waited : std::uint8_t {
     and_was_not_sent,  ///< The thread has taken its round back.
 };
 
-/// A round and the thread that asks for it. Objects are used again, and live as long as the SharedRounds.
-/// Therefore the leader can notify a thread without its mutex, even if the thread has returned meanwhile.
+/// A round and the thread that asks for it. Both the thread and the leader, while it notifies the thread,
+/// count as users of the object. Therefore the leader can do that without a mutex, even if the thread has
+/// returned meanwhile.
 class SharedRounds::Asker {
 public:
     Asker() = default;
@@ -53,6 +54,7 @@ public:
         round.reset();
         limits = {};
         failure = nullptr;
+        users = 1;
         is_new = true;
         has_ended = over = reads_first = false;
         waited_ = Waited::not_yet;
@@ -64,10 +66,10 @@ public:
                detail::effect_of(requests.front().command) == detail::KeyEffect::releases;
     }
 
-    /// Sleeps until the thread was woken, but at most until this instant.
-    Waited sleep_until(std::chrono::steady_clock::time_point instant) {
+    /// Sleeps until the thread was woken, but at most for this time.
+    Waited sleep_for(Clock::duration longest) {
         std::unique_lock lock{mutex_};
-        (void)changed_.wait_until(lock, instant, [this] { return waited_ != Waited::not_yet; });
+        (void)changed_.wait_for(lock, longest, [this] { return waited_ != Waited::not_yet; });
         return waited_;
     }
     /// Sets the reason for which the sleep ends, unless it has ended. Returns the reason.
@@ -78,12 +80,6 @@ public:
     }
     /// Must be called after end_sleep() if the thread has not left, without a mutex.
     void notify() noexcept { changed_.notify_one(); }
-    /// Wakes the thread. Returns false if it has left.
-    bool wake(Waited reason) noexcept {
-        if (end_sleep(reason) != reason) return false;
-        notify();
-        return true;
-    }
     bool has_left() noexcept {
         const std::lock_guard guard{mutex_};
         return waited_ == Waited::in_vain;
@@ -94,6 +90,7 @@ public:
     std::span<Tally> tallies{};
     bool has_copies = false;
 
+    std::atomic<int> users = 1;
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of SharedRounds
 
     // Written by the leader, before it wakes the thread.
@@ -177,15 +174,32 @@ void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& lim
 auto SharedRounds::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
-        if (auto* const free = free_.take()) return OwnAsker{free, {this}};
+        if (auto* const free = free_.take()) {
+            --free_count_;
+            return OwnAsker{free, {this}};
+        }
     }
     return OwnAsker{new Asker, {this}};
 }
 
+/// Is called once by each user of the object.
 void SharedRounds::recycle(Asker& asker) noexcept {
+    if (--asker.users > 0) return;
+    std::unique_ptr<Asker> surplus{&asker};
     asker.clear();
     const std::lock_guard guard{mutex_};
-    free_.add(asker);
+    if (free_count_ == most_free) return;
+    ++free_count_;
+    free_.add(*surplus.release());
+}
+
+/// Wakes a thread for this reason. Returns false if it has left.
+bool SharedRounds::wake(Asker& asker, Waited reason) noexcept {
+    ++asker.users;
+    const OwnAsker user{&asker, {this}};
+    if (asker.end_sleep(reason) != reason) return false;
+    asker.notify();
+    return true;
 }
 
 /// Puts a round into the inbox. Returns true if its thread leads from now on. Otherwise the round has copies
@@ -205,13 +219,14 @@ auto SharedRounds::sleep(Asker& own, bool is_first, Clock::duration time_left, F
     if (follows == Follows::not_at_all) return leave(own);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command));
     const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = network_.clock().now();
     auto waited = Waited::not_yet;
     if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
-        waited = own.sleep_until(start + *after);
+        waited = own.sleep_for(*after);
         if (waited == Waited::not_yet) wake_leader(own);
     }
-    if (waited == Waited::not_yet) waited = own.sleep_until(start + std::min(time_left, longest) + grace);
+    const auto slept = network_.clock().now() - start;
+    if (waited == Waited::not_yet) waited = own.sleep_for(std::min(time_left, longest) + grace - slept);
     if (waited != Waited::not_yet) return waited;
     late_ = true;
     return leave(own);
@@ -449,7 +464,7 @@ void SharedRounds::wake_ended(const Asker* own) noexcept {
     while (auto* const asker = ended_.take()) {
         if (asker == own)
             asker->over = true;
-        else if (!asker->wake(Waited::until_it_is_over))
+        else if (!wake(*asker, Waited::until_it_is_over))
             recycle_left(*asker);
     }
 }
@@ -497,7 +512,7 @@ void SharedRounds::give_up(Asker& own) noexcept {
 bool SharedRounds::hand_over() noexcept {
     for (;; begin_new_rounds()) {
         for (auto* it = active_.last(); it; it = it->previous)
-            if (it->wake(Waited::until_it_leads)) return false;
+            if (wake(*it, Waited::until_it_leads)) return false;
         end_left();
         wake_ended(nullptr);
         bool unsent = true;
@@ -513,11 +528,14 @@ bool SharedRounds::hand_over() noexcept {
 /// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
 /// threads of all rounds in the inbox have left.
 auto SharedRounds::resign() noexcept -> Resigned {
-    Asker* successor = nullptr;
+    OwnAsker successor{nullptr, {this}};
     {
         const std::lock_guard guard{mutex_};
-        for (auto* it = inbox_.last(); it && !successor; it = it->previous)
-            if (it->end_sleep(Waited::until_it_leads) == Waited::until_it_leads) successor = it;
+        for (auto* it = inbox_.last(); it && !successor; it = it->previous) {
+            if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
+            ++it->users;  // its thread cannot return yet, because it needs the mutex in order to lead
+            successor.reset(it);
+        }
         if (!successor && !inbox_.empty()) return Resigned::not_yet;
         is_led_ = successor != nullptr;
     }

@@ -135,6 +135,7 @@ private:
 
     OwnAsker take_asker();
     void recycle(Asker& asker) noexcept;
+    bool wake(Asker& asker, Waited reason) noexcept;
     bool post(Asker& own, bool& is_first);
     Waited sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows);
     void wake_leader(const Asker& own);
@@ -162,6 +163,9 @@ private:
     Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 
+    /// The number of unused objects that are kept.
+    static constexpr std::size_t most_free = 64;
+
     Network& network_;
     const Clock::duration node_timeout_;
 
@@ -171,6 +175,7 @@ private:
     std::unique_ptr<Wakeup> wakeup_{};  // made when it is first needed; null if there is no descriptor left
     Askers inbox_{};
     Askers free_{};  // they are used again
+    std::size_t free_count_ = 0;
 
     std::atomic<bool> woken_{false};  // wakeup_ was used, and has not been reset
     std::atomic<bool> late_{false};

@@ -210,7 +210,8 @@ public:
         if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
         if (delay <= delay.zero() && io_context_ != nullptr) return post_wake_up();
         timer_->reads.wanted = delay != delay.max();
-        if (timer_->reads.wanted) set_timer(delay);
+        if (timer_->reads.wanted)
+            redlock::detail::set_timer(timer_->stream->native_handle(), delay, timer_is_due_);
         wait(timer_);
     }
 
@@ -277,15 +278,6 @@ private:
         if (timer->stream) wait(timer);
     }
 
-    /// Does not set the timer if it is set to an earlier instant, because it costs a system call, and to wake
-    /// the library too early does no harm.
-    void set_timer(std::chrono::nanoseconds delay) noexcept {
-        const auto instant = std::chrono::steady_clock::now() + delay;
-        if (instant >= timer_is_set_to_) return;
-        timer_is_set_to_ = instant;
-        redlock::detail::set_timer(timer_->stream->native_handle(), delay);
-    }
-
     /// Destroys the stream without closing the descriptor. `it` is null if watch() has thrown.
     static void release(const Shared& it) noexcept {
         if (!it) return;
@@ -331,7 +323,7 @@ private:
         if (!error && (*it.*direction).wanted) {
             it->reads.wanted = it->writes.wanted = false;
             if (it == timer_) {
-                timer_is_set_to_ = std::chrono::steady_clock::time_point::max();
+                timer_is_due_ = std::chrono::nanoseconds::max();
                 post_all();
                 wake();
             } else {
@@ -347,7 +339,7 @@ private:
     net::io_context* const io_context_;  // null if the context is of another kind
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
-    std::chrono::steady_clock::time_point timer_is_set_to_ = std::chrono::steady_clock::time_point::max();
+    std::chrono::nanoseconds timer_is_due_ = std::chrono::nanoseconds::max();
     bool wake_up_is_posted_ = false;
     WaitMemory wake_up_memory_{};
     std::map<int, Shared> descriptors_{};

@@ -11,7 +11,10 @@ namespace redlock::detail {
 /// descriptor left.
 REDLOCK_EXPORT int new_timer_descriptor();
 
-/// Makes the descriptor readable after this delay, and not readable until then.
-REDLOCK_EXPORT void set_timer(int descriptor, std::chrono::nanoseconds delay) noexcept;
+/// Makes the descriptor readable after this delay, and not readable until then. `due` is the time of a steady
+/// clock at which the descriptor becomes readable, or nanoseconds::max() if it was not set since. If that is
+/// earlier, the function does nothing: setting the timer costs a system call.
+REDLOCK_EXPORT void set_timer(int descriptor, std::chrono::nanoseconds delay,
+                              std::chrono::nanoseconds& due) noexcept;
 
 }  // namespace redlock::detail
