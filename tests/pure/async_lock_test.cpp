@@ -125,6 +125,28 @@ TEST_F(InALoop, AFairLockWaitsAsLongAsThePausesOfItsAttempts) {
     EXPECT_EQ(world.clock.now() - start, 300ms);
 }
 
+TEST_F(InALoop, AFairLockWaitsForItsQueueTimeout) {
+    world.occupy(1h, 0, 1, 2);
+    auto it = lock({.retry = {.attempts = 4, .delay = 100ms}, .fair = true, .queue_timeout = 2s});
+    const auto start = world.clock.now();
+    it.acquire(report());
+    run();
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].error(), Errc::held_by_other);
+    EXPECT_EQ(world.clock.now() - start, 2s);
+}
+
+TEST_F(InALoop, AFairLockTriesOnceWithoutWaiting) {
+    world.occupy(1h, 0, 1, 2);
+    auto it = lock({.retry = {.attempts = 4, .delay = 100ms}, .fair = true, .queue_timeout = 2s});
+    const auto start = world.clock.now();
+    it.try_acquire(report());
+    run();
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].error(), Errc::held_by_other);
+    EXPECT_EQ(world.clock.now(), start);
+}
+
 TEST_F(InALoop, StopsAtItsDeadline) {
     world.occupy(1h, 0, 1, 2);
     auto it = lock({.retry = {.delay = 10ms}});
@@ -418,6 +440,15 @@ TEST_F(InALoop, TheWatchdogExtendsManyLocksInOneRound) {
     EXPECT_FALSE(loop.run_once());
 }
 
+TEST_F(InALoop, TheWatchdogExtendsTheHolderDescription) {
+    const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
+    auto it = lock({.ttl = 10s, .holder = "host 7", .watchdog = loop_watchdog()});
+    it.acquire(report());
+    pass(1min);
+    EXPECT_TRUE(it.valid());
+    EXPECT_THAT(world.command(0, {"GET", description}), testing::HasSubstr("host 7"));
+}
+
 // A loop that runs until it has nothing to do would otherwise run for a third of the ttl longer.
 TEST_F(InALoop, TheWatchdogWaitsForNothingAfterTheRelease) {
     auto it = lock({.ttl = 1min, .watchdog = loop_watchdog()});
@@ -481,6 +512,28 @@ TEST_F(InALoop, OnLostMayReleaseAndDestroyTheLock) {
     }
     ASSERT_EQ(results.size(), 3U);
     EXPECT_EQ(results[1].error(), Errc::lost);
+}
+
+// The number of the lost acquisition says nothing about another lock.
+TEST_F(InALoop, OnLostMayReleaseAnotherLock) {
+    AsyncLock other{of_loop, "other", {.ttl = 1h}};
+    const auto release_other = [&](const Result&) {
+        world.heal_all();
+        other.release(report());
+    };
+    auto it = lock({.ttl = 3s, .watchdog = loop_watchdog(), .on_lost = release_other});
+    it.acquire(report());
+    other.acquire(report());
+    pass(1ms);
+    other.release(report());
+    pass(1ms);
+    other.acquire(report());
+    pass(1ms);
+    world.cut(0, 1, 2);
+    pass(10s);
+    ASSERT_EQ(results.size(), 5U);
+    EXPECT_FALSE(results[4].error());
+    EXPECT_FALSE(other.valid());
 }
 
 TEST_F(InALoop, AnExtensionThatFindsTheLossReportsIt) {
@@ -602,6 +655,21 @@ TEST_F(InALoop, TheShutdownRequestsAStopOnTheLossOfAWatchedLock) {
     EXPECT_TRUE(watched.valid());
     EXPECT_FALSE(other.lost().stop_requested());
     EXPECT_FALSE(released.lost().stop_requested());
+}
+
+// The holder has ended the lock, although no majority has confirmed it.
+TEST_F(InALoop, TheShutdownRequestsNoStopAfterAReleaseThatHasFailed) {
+    auto it = lock({.ttl = 1min, .watchdog = loop_watchdog()});
+    it.acquire(report());
+    pass(1s);
+    const auto lost = it.lost();
+    world.cut(0, 1, 2);
+    it.release(report());
+    pass(1s);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[1].error(), Errc::no_quorum);
+    of_loop.shut_down();
+    EXPECT_FALSE(lost.stop_requested());
 }
 
 TEST_F(InALoop, ACallbackOfTheLossMayDestroyTheLockAtTheShutdown) {

@@ -170,6 +170,20 @@ TEST(FencingOfABriefLock, FailsIfTheSecondRoundUsesUpTheValidity) {
     }
 }
 
+// The counts of the other nodes agree, so no round is needed after the one that rejects the absurd count. The
+// validity has ended nevertheless.
+TEST(FencingOfABriefLock, FailsIfTheRejectionOfACountUsesUpTheValidity) {
+    World world;
+    auto brief = world.lock({.ttl = 100ms, .retry = {.attempts = 1}, .drift_factor = 0, .fencing = true});
+    world.count_on(4, absurd);
+    world.slow(4, 49ms);  // the last node, so the others have counted at one instant
+    world.overrun_deadlines();
+    EXPECT_THAT(brief.acquire(), FailsWith(Errc::validity_exhausted));
+    EXPECT_FALSE(brief.valid());
+    EXPECT_EQ(brief.fencing_token(), 0U);
+    EXPECT_TRUE(world.clean());
+}
+
 // ---- A count far ahead of the nodes' clocks.
 
 struct AbsurdCount : Fencing {

@@ -216,6 +216,21 @@ TEST_F(LossReportAfterTwoEvents, HasNoFailureOfAnEarlierAcquisition) {
     expect_one_loss(Errc::hold_limit, 0);
 }
 
+// A holder can be stopped although its lock is not lost, but not after its release has begun.
+TEST_F(LossReport, IsNotReplacedByAStopThatIsRequestedAfterTheRelease) {
+    for (const bool released : {false, true}) {
+        detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+        Lease held{.valid_until = world.clock.now() + 5s};
+        ASSERT_FALSE(held.owner.draw(world.entropy));
+        held.may_hold_key.set();
+        const auto number = lease.begin(held, std::stop_source{});
+        const auto lost = lease.lost();
+        if (released) (void)lease.begin_release(number);
+        lease.request_stop(number);
+        EXPECT_EQ(lost.stop_requested(), !released);
+    }
+}
+
 // A round that was cut short says less than the failure before it, and more than nothing.
 TEST_F(LossReportAfterTwoEvents, HasAShortenedRoundOnlyIfNothingElseFailed) {
     const auto cause_after = [&](std::initializer_list<Errc> rounds) {
