@@ -144,6 +144,22 @@ TEST(Doctor, FindsAWrongClock) {
     EXPECT_EQ(world.status(), 1);
 }
 
+// A clock may be off by as much as the drift of the locks.
+TEST(Doctor, ToleratesAClockWithinTheDriftFactor) {
+    support::TemporaryDirectory directory;
+    const auto clock = directory / "clock";
+    std::ofstream{clock} << 60 << '\n';
+    const Cluster others{2, well};
+    const RedisServer server{RedisConfig{}.keeps_data().clock_set_by(clock)};
+    const auto list = others.uri_list() + "," + server.uri();
+    const auto found_with = [&](const std::string& drift_factor) {
+        const auto json = doctor(list, {"--json", "--ttl", "10m", "--drift-factor", drift_factor}).json();
+        return subjects(json.at("nodes").at(2).at("findings"));
+    };
+    EXPECT_THAT(found_with("0.01"), ElementsAre("clock"));
+    EXPECT_THAT(found_with("0.5"), IsEmpty());
+}
+
 TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
     UnhealthyWorld world{well};
     world.server.kill();
