@@ -236,17 +236,20 @@ void Connection::take_handshake_reply() {
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // Old servers answer "ERR wrong number of arguments" to a user name.
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
-        // The server may repeat what it has received. After AUTH only the first word is safe to show, unless
-        // the server has not read the password.
+        // The server may repeat what it has received, unless it has not read the password.
         was_turned_away_ = detail::has_too_many_clients(reply);
         const bool may_repeat = step_ == Step::auth && !was_turned_away_;
-        const auto words = may_repeat ? reply.first_word() : std::string_view{reply.text};
-        return fail(cause, quoted(words));
+        return fail(cause, may_repeat ? quoted_after_auth(reply.text) : quoted(reply.text));
     }
     step_ = step_after(step_);
     if (step_ != Step::done) return;
     state_ = State::ready;
     was_ready_ = true;
+}
+
+std::string Connection::quoted_after_auth(std::string_view text) const {
+    const auto shown = detail::shown_after_auth(text, credentials_.password);
+    return shown.find(' ') == shown.npos ? quoted(shown) : detail::printable(shown);
 }
 
 std::string Connection::quoted(std::string_view text) const {

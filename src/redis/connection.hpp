@@ -84,7 +84,14 @@ public:
     bool used() const noexcept { return used_; }
     /// Returns when the connection was begun or last became idle.
     Clock::time_point since() const noexcept { return since_; }
-    void became_idle(Clock::time_point now) noexcept { since_ = now; }
+    void became_idle(Clock::time_point now) noexcept { since_ = quiet_since_ = now; }
+    /// Records that a reply has come.
+    void replied(Clock::time_point now) noexcept { quiet_since_ = now; }
+    /// Returns true if no reply has come for a time in which a device on the way, such as a NAT, may have
+    /// forgotten the connection. Such a device swallows what comes, so the connection is dead without a sign.
+    bool may_be_forgotten(Clock::time_point now) const noexcept {
+        return ready() && now - quiet_since_ >= std::chrono::seconds{1};
+    }
     /// Returns the resolution that has found the server.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
@@ -227,6 +234,7 @@ private:
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
+    std::string quoted_after_auth(std::string_view text) const;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, const detail::Script* script, bool by_sha1,
                const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
@@ -251,6 +259,7 @@ private:
     Network& network_;
     std::shared_ptr<Resolution> resolution_;
     Clock::time_point since_;
+    Clock::time_point quiet_since_ = since_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
     Clock::time_point moves_on_at_ = Clock::never();  // when the next address is tried

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 namespace redlock::tool {
 namespace {
@@ -24,6 +25,12 @@ bool is_refusal_of_cluster(const NodeError& error) {
     return std::ranges::any_of(words, [&](const char* word) { return error.detail.starts_with(word); });
 }
 
+/// Returns true if the server has no password, so that every password is wrong.
+bool rejects_any_password(const NodeError& error) {
+    return error.detail.find("without any password configured") != std::string::npos ||
+           error.detail.find("no password is set") != std::string::npos;
+}
+
 std::string remedy_for(const NodeError& error, const NodeFacts& node) {
     if (const auto hint = detail::hint_in(error.detail); !hint.empty()) return std::string{hint};
     if (error.detail.starts_with("MISCONF"))
@@ -34,6 +41,10 @@ std::string remedy_for(const NodeError& error, const NodeFacts& node) {
     if (error.cause == Errc::connection_failed && node.name.starts_with('/'))
         return "start the server, or correct the path; check unixsocket, unixsocketperm, maxclients and the "
                "permissions of the directory";
+    if (error.cause == Errc::authentication_failed && rejects_any_password(error))
+        return "remove the password from the node's address, or give the server one with requirepass";
+    if (error.detail.starts_with("ERR wrong number of arguments for 'auth'"))
+        return "remove the user name from the node's address: servers before Redis 6 have only a password";
     const auto* const row = detail::find_error(static_cast<Errc>(error.cause.value()));
     return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
 }
@@ -76,13 +87,39 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
             false};
 }
 
+/// Returns what it means that operations fail for another reason than a missing permission.
+std::string effect_of_failures(const NodeFacts& node) {
+    const auto fails = [&](const char* verb) {
+        return std::ranges::any_of(node.permission_checks,
+                                   [&](const auto& it) { return it.verb == verb && it.error; });
+    };
+    if (fails("acquire")) return "it grants no lock";
+    if (!fails("release") && !fails("extend")) return "the node cannot fully take part in locks";
+    if (!fails("release")) return "it grants locks, and cannot extend them";
+    const auto* const what = fails("extend") ? "can neither extend nor release them" : "cannot release them";
+    return std::string{"it grants locks, and "} + what + ", so each of them stays until its ttl ends";
+}
+
+/// Returns the command that the server does not know, such as EVAL, or an empty text.
+std::string unknown_command(const NodeError& error) {
+    constexpr std::string_view words = "ERR unknown command ";
+    if (!error.detail.starts_with(words)) return {};
+    const auto quote = error.detail.substr(words.size(), 1);
+    const auto end = error.detail.find(quote, words.size() + 1);
+    return end == std::string::npos ? "" : error.detail.substr(words.size() + 1, end - words.size() - 1);
+}
+
 Finding failed(const PermissionCheck& check, const NodeFacts& node) {
     if (check.error.cause == Errc::permission_denied) return forbidden(check, node);
     const auto what = "it cannot " + check.verb + ": " + text_of(check.error);
     const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
                                 : check.error.cause == Errc::read_only   ? "role"
                                                                          : "check";
-    return {Severity::unsafe, subject, what, "it grants no lock", remedy_for(check.error, node), false};
+    const auto command = unknown_command(check.error);
+    const auto remedy = command.empty()
+                            ? remedy_for(check.error, node)
+                            : "remove rename-command " + command + " from the server's redis.conf";
+    return {Severity::unsafe, subject, what, effect_of_failures(node), remedy, false};
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 struct NodeTest : testing::Test, RoundDriverWorld {
     explicit NodeTest(NodesOptions options = {}) : RoundDriverWorld(1, options) {}
@@ -387,8 +388,38 @@ TEST_F(AnOldServerWithAPassword, MayFailLaterForAnotherReason) {
 }
 
 // D11. "ERR" tells nothing about a password that contains it, and an operator has to know it.
-TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordOfItsError) {
-    EXPECT_EQ(report_if("AUTH").detail, "ERR");
+TEST_F(AnOldServerWithAPassword, IsQuotedWithItsWords) {
+    EXPECT_EQ(report_if("AUTH").detail, "ERR invalid password");
+}
+
+// D11. Of an error that may repeat the password, only words that every server says are shown.
+TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordIfTheOthersMayRepeatThePassword) {
+    EXPECT_EQ(report_if("AUTH", "ERR no erratic users").detail, "ERR");
+    network.pass(2s);
+    EXPECT_EQ(report_if("AUTH", "ERR invalid password, and no erratic users").detail, "ERR invalid password");
+}
+
+TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordIfTheOthersMayRepeatATokenOfTheProgram) {
+    auto configs = network.configs();
+    configs[0].credentials = [](auto) { return Credentials{"", "TOKEN"}; };
+    group = std::make_unique<NodeGroup>(configs, NodesOptions{}, network);
+    EXPECT_EQ(report_if("AUTH", "ERR what is tok?").detail, "ERR");
+}
+
+TEST_F(AnOldServerWithAPassword, IsQuotedIfItHasNoPasswordOrIsProtected) {
+    const auto no_password = report_if(
+        "AUTH",
+        "ERR AUTH <password> called without any password configured for the default user. Are you sure?");
+    EXPECT_EQ(no_password.cause, Errc::authentication_failed);
+    EXPECT_THAT(
+        no_password.detail,
+        StartsWith("ERR AUTH <password> called without any password configured for the default user."));
+    network.pass(2s);
+    network.server(0).last_words =
+        "-DENIED Redis is running in protected mode because no password is set.\r\n";
+    const auto denied = acquire("A")[0];
+    EXPECT_EQ(denied.cause, Errc::connection_failed);
+    EXPECT_EQ(denied.detail, "DENIED Redis is running in protected mode because no password is set.");
 }
 
 TEST_F(AnOldServerWithAPassword, DoesNotRejectItByATransientError) {

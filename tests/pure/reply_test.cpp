@@ -165,13 +165,13 @@ TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
         {"MISCONF Redis is configured to save RDB snapshots", Errc::server_busy},
         {"NOREPLICAS Not enough good replicas to write.", Errc::server_busy},
         {"ERR max number of clients reached", Errc::connection_failed},
+        {"DENIED Redis is running in protected mode because no password is set", Errc::connection_failed},
         {"ERR max number of clients + cluster connections reached", Errc::connection_failed},
         {"NOSCRIPT No matching script. Please use EVAL.", Errc::unknown_error},
         {"MOVED 42 10.0.0.1:6379", Errc::server_error},
         {"ASK 42 10.0.0.1:6379", Errc::server_error},
         {"CROSSSLOT Keys in request don't hash to the same slot", Errc::server_error},
         {"REDIRECT 10.0.0.1:6379", Errc::server_error},
-        {"DENIED Redis is running in protected mode", Errc::server_error},
         {"ERR unknown command 'SET'", Errc::server_error},
         {"ERR unknown command `SET`, with args beginning with: `a`, `b`", Errc::server_error},
         {"ERR unknown subcommand 'GET'. Try CONFIG HELP.", Errc::server_error},
@@ -350,6 +350,25 @@ TEST(PrintableWords, AreASingleShortLine) {
     EXPECT_EQ(printable("a space ~ and\x7F"), "a space ~ and?") << "the last character is DEL";
     EXPECT_EQ(printable(std::string(120, 'x')), std::string(120, 'x'));
     EXPECT_EQ(printable(std::string(121, 'x')), std::string(120, 'x') + "...");
+}
+
+// ---- The words of a server that a report may show
+
+TEST(ShownAfterAuth, NeverHasARunInCommonWithThePassword) {
+    constexpr std::string_view old = "ERR Client sent AUTH, but no password is set";
+    EXPECT_EQ(shown_after_auth(old, "s3cret"), old);
+    EXPECT_EQ(shown_after_auth("ERR no user s3cret", "s3cret"), "ERR");
+    EXPECT_EQ(shown_after_auth("ERR no user CRE", "s3cret"), "ERR") << "a part, in other letters";
+    EXPECT_EQ(shown_after_auth("ERR no user", "us"), "ERR") << "a short password";
+    EXPECT_EQ(shown_after_auth("ERR no user", ""), "ERR no user") << "nothing is secret";
+}
+
+// What every server says tells nothing about the password.
+TEST(ShownAfterAuth, HasKnownWordsWhateverThePasswordIs) {
+    for (const auto* const password : {"password", "configured", "AUTH", "x"})
+        EXPECT_EQ(
+            shown_after_auth("ERR AUTH <password> called without any password configured for x", password),
+            "ERR AUTH <password> called without any password configured");
 }
 
 }  // namespace

@@ -118,6 +118,33 @@ TEST(Doctor, DoesNotAcceptAServerWithoutFreeMemory) {
     EXPECT_EQ(world.status(), 2);
 }
 
+TEST(Doctor, SaysWhatAServerWithoutEvalCannotDo) {
+    UnhealthyWorld world{RedisConfig{}.keeps_data().line("rename-command EVAL \"\"")};
+    EXPECT_THAT(world.findings(), ElementsAre("check"));
+    EXPECT_EQ(
+        world.finding().at("why"),
+        "it grants locks, and can neither extend nor release them, so each of them stays until its ttl ends");
+    EXPECT_EQ(world.finding().at("remedy"), "remove rename-command EVAL from the server's redis.conf");
+    EXPECT_EQ(world.status(), 2);
+}
+
+TEST(Doctor, AcceptsAServerWithoutEvalsha) {
+    UnhealthyWorld world{RedisConfig{}.keeps_data().line("rename-command EVALSHA \"\"")};
+    EXPECT_THAT(world.findings(), testing::IsEmpty());
+    EXPECT_EQ(world.status(), 0);
+}
+
+TEST(Doctor, AdvisesToRemoveAPasswordThatTheServerDoesNotHave) {
+    const RedisServer server;
+    const auto list = "redis://:s3cret@" + server.name();
+    const auto json = doctor(list, {"--json"}).json();
+    const auto& finding = json["nodes"][0].at("findings")[0];
+    EXPECT_THAT(finding.at("what"),
+                HasSubstr("ERR AUTH <password> called without any password configured for the default user"));
+    EXPECT_EQ(finding.at("remedy"),
+              "remove the password from the node's address, or give the server one with requirepass");
+}
+
 TEST(Doctor, FindsTheSameServerBehindTwoNames) {
     Cluster cluster{2, well};
     const auto again = std::string{support::loopback_name} + ":" + std::to_string(cluster[0].port());

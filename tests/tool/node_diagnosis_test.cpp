@@ -302,6 +302,28 @@ TEST(PermissionChecks, SuggestAnotherResourceIfTheirsWasGenerated) {
     EXPECT_THAT(findings[0].remedy, HasSubstr("--probe"));
 }
 
+// Only a node whose SET fails grants no lock.
+TEST(PermissionChecks, SayWhatTheNodeCannotDo) {
+    const std::vector<std::pair<std::vector<std::string>, const char*>> table{
+        {{"acquire", "extend", "release"}, "it grants no lock"},
+        {{"extend", "release"},
+         "it grants locks, and can neither extend nor release them, so each of them stays until its ttl "
+         "ends"},
+        {{"release"}, "it grants locks, and cannot release them, so each of them stays until its ttl ends"},
+        {{"extend"}, "it grants locks, and cannot extend them"},
+        {{"keep a quarantine"}, "the node cannot fully take part in locks"}};
+    for (const auto& [verbs, why] : table) {
+        const auto findings = findings_after([&](NodeFacts& node) {
+            for (const auto& verb : verbs)
+                node.permission_checks.push_back(
+                    {verb, "orders:42", "", {Errc::server_error, "ERR unknown command 'EVAL', with args"}});
+        });
+        ASSERT_EQ(findings.size(), 1U) << why;
+        EXPECT_EQ(findings[0].why, why);
+        EXPECT_EQ(findings[0].remedy, "remove rename-command EVAL from the server's redis.conf");
+    }
+}
+
 TEST(PermissionChecks, CostTheVoteIfTheyFail) {
     for (const auto cause : {Errc::permission_denied, Errc::out_of_memory, Errc::read_only, Errc::timed_out,
                              Errc::server_busy, Errc::server_error}) {

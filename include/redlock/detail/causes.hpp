@@ -68,7 +68,8 @@ inline constexpr std::array causes{
     ErrorProperties{
         Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
         "start the server, or correct the node's address; check bind, port, protected-mode, maxclients and "
-        "the firewall"},
+        "the firewall",
+        replies("DENIED")},
     ErrorProperties{
         Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
         "put the password of requirepass, or the name and password of an ACL user, into the node's "
@@ -101,7 +102,7 @@ inline constexpr std::array causes{
                     replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
     ErrorProperties{
         Errc::server_error, "server_error", "server error", Lasting::permanent, "read the log of the server",
-        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT", "DENIED"),
+        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT"),
         behind_err("unknown command", "unknown subcommand", "wrong number of arguments", "syntax error",
                    "DB index is out of range", "invalid DB index", "SELECT is not allowed in cluster mode")},
     ErrorProperties{Errc::unknown_error, "unknown_error", "unknown error", Lasting::transient,

@@ -11,6 +11,7 @@
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -221,6 +222,42 @@ inline std::string printable(std::string_view words) {
         result, [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
     if (words.size() > longest) result += "...";
     return result;
+}
+
+/// Returns true if the texts have a run of three letters in common, in whatever case.
+inline bool have_a_run_in_common(std::string_view text, std::string_view other) noexcept {
+    constexpr std::size_t run = 3;
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+    const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+    for (std::size_t i = 0; i + run <= other.size(); ++i)
+        if (!std::ranges::search(text, other.substr(i, run), same).empty()) return true;
+    return other.size() < run && !std::ranges::search(text, other, same).empty();
+}
+
+/// Returns the part of an error that a report may show. The server has sent the error in place of the reply
+/// to AUTH with this password, which the text may repeat, also in part or in other letters. The first row
+/// that applies decides:
+///
+///     text                                                   | shown
+///     -------------------------------------------------------+----------------
+///     has no run in common with the password, apart from the | the whole text
+///     first word                                             |
+///     begins with known words of Redis                       | these words
+///     any other                                              | the first word
+inline std::string_view shown_after_auth(std::string_view text, std::string_view password) noexcept {
+    constexpr std::array known{
+        std::string_view{"ERR AUTH <password> called without any password configured"},
+        std::string_view{"ERR Client sent AUTH, but no password is set"},
+        std::string_view{"ERR invalid password"},
+        std::string_view{"ERR wrong number of arguments for 'auth' command"},
+        std::string_view{"WRONGPASS invalid username-password pair or user is disabled"},
+        std::string_view{"DENIED Redis is running in protected mode"},
+    };
+    const auto first_word = text.substr(0, text.find(' '));
+    if (!have_a_run_in_common(text.substr(first_word.size()), password)) return text;
+    for (const auto& words : known)
+        if (text.starts_with(words)) return words;
+    return first_word;
 }
 
 }  // namespace redlock::detail
