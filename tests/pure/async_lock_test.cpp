@@ -637,6 +637,15 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndReleases) {
     EXPECT_EQ(world.held_by(""), 3U);
 }
 
+TEST_F(InALoop, NoOperationBeginsAfterTheShutdown) {
+    auto it = lock();
+    of_loop.shut_down();
+    it.acquire(report());
+    EXPECT_FALSE(loop.run_once());
+    EXPECT_THAT(world.events(), IsEmpty());
+    EXPECT_THAT(results, IsEmpty());
+}
+
 // It is not extended any more. The validity ends later.
 TEST_F(InALoop, TheShutdownRequestsAStopOnTheLossOfAWatchedLock) {
     auto watched = lock({.ttl = 1min, .watchdog = loop_watchdog()});
