@@ -88,7 +88,9 @@ private:
         };
         if (step == Step::server) return !value_of("run_id:").empty();
         const auto first_word = reply.text.substr(0, reply.text.find(' '));
-        if (reply.is_error()) return step == Step::ping && first_word == "NOPERM";
+        if (reply.is_error())
+            return step == Step::ping &&
+                   (first_word == "NOPERM" || reply.text.starts_with("ERR unknown command"));
         return reply.kind == RedisReply::Kind::status;
     }
 

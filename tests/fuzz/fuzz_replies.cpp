@@ -236,7 +236,11 @@ private:
     void take_answers() {
         if (commands_.size() == 1 && !answers_.empty() &&
             answers_.front().is_form_refused(answers_.front().reply)) {
-            require(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
+            const auto sent = [this](const char* words) {
+                return all_sent_.find(words) != std::string::npos;
+            };
+            require(sent("-NOSCRIPT") || sent("-NOPERM") || sent("-ERR unknown command"),
+                    "the server said so");
             answers_.clear();
             client_.send(commands_, round_);
             return expected_.sent(1, kind());
