@@ -228,10 +228,13 @@ inline std::string printable(std::string_view words) {
 inline bool have_a_run_in_common(std::string_view text, std::string_view other) noexcept {
     constexpr std::size_t run = 3;
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-    const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+    const auto has = [&](std::string_view part) {
+        return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                           [&](char a, char b) { return lower(a) == lower(b); }) != text.end();
+    };
     for (std::size_t i = 0; i + run <= other.size(); ++i)
-        if (!std::ranges::search(text, other.substr(i, run), same).empty()) return true;
-    return other.size() < run && !std::ranges::search(text, other, same).empty();
+        if (has(other.substr(i, run))) return true;
+    return other.size() < run && has(other);
 }
 
 /// Returns the part of an error that a report may show. The server has sent the error in place of the reply
