@@ -247,9 +247,12 @@ void Connection::take_handshake_reply() {
     was_ready_ = true;
 }
 
+/// The first word is quoted as any other text, because it may itself be the password.
 std::string Connection::quoted_after_auth(std::string_view text) const {
-    const auto shown = detail::shown_after_auth(text, credentials_.password);
-    return shown.find(' ') == shown.npos ? quoted(shown) : detail::printable(shown);
+    const auto first_word = text.substr(0, text.find(' '));
+    auto quoted_word = quoted(first_word);
+    if (quoted_word != detail::printable(first_word)) return quoted_word;
+    return detail::printable(detail::shown_after_auth(text, credentials_.password));
 }
 
 std::string Connection::quoted(std::string_view text) const {

@@ -396,6 +396,8 @@ TEST_F(AnOldServerWithAPassword, IsQuotedWithItsWords) {
 TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordIfTheOthersMayRepeatThePassword) {
     EXPECT_EQ(report_if("AUTH", "ERR no erratic users").detail, "ERR");
     network.pass(2s);
+    EXPECT_EQ(report_if("AUTH", "ERRATIC is wrong").detail, "the text contains the password");
+    network.pass(2s);
     EXPECT_EQ(report_if("AUTH", "ERR invalid password, and no erratic users").detail, "ERR invalid password");
 }
 

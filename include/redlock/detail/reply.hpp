@@ -234,7 +234,7 @@ inline bool have_a_run_in_common(std::string_view text, std::string_view other) 
     };
     for (std::size_t i = 0; i + run <= other.size(); ++i)
         if (has(other.substr(i, run))) return true;
-    return other.size() < run && has(other);
+    return !other.empty() && other.size() < run && has(other);
 }
 
 /// Returns the part of an error that a report may show. The server has sent the error in place of the reply
