@@ -163,7 +163,6 @@ private:
 ///     not sent, because the socket is full or is   | the longest ttl of the locks with this context and
 ///     still connecting, or a name is not resolved  | this Nodes object; by then the keys have expired
 ///
-///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
 /// again while the context runs. The handler is not called in three cases:
