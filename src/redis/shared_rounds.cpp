@@ -280,14 +280,18 @@ void SharedRounds::report_left(std::span<const Request> requests, std::span<Tall
 }
 
 bool SharedRounds::may_be_bound_to(std::string_view owner) const noexcept {
-    return ((bound_late_ | bound_left_) & detail::PendingReplies::bit_of(owner)) != 0;
+    const auto left = bound_left_.load();  // first, as in may_precede()
+    return ((left | bound_late_) & detail::PendingReplies::bit_of(owner)) != 0;
 }
 
 bool SharedRounds::may_precede(const Command& command) const noexcept {
-    if (!has_late_replies_ && left_ == 0) return false;
+    // What was left is read first. The leader adds it to what is late before it removes it here, so a reader
+    // that looks in the other order could miss it in both.
+    const auto left = released_left_.load();
+    if (left_ == 0 && !has_late_replies_) return false;
     const auto effect = detail::effect_of(command);
     const bool is_independent = effect == detail::KeyEffect::acquires && !command.queue;
-    const auto released = released_late_ | released_left_;
+    const auto released = left | released_late_;
     return !is_independent || (released & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
