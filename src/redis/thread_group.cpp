@@ -62,10 +62,7 @@ static SharedRounds::Follows follows(const RoundLimits& limits) noexcept {
 void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limits,
                       std::span<Tally> tallies) {
     if (requests.empty()) return;
-    // If one of several renewals has to follow its SET in the shared set, each has a round of its own, so
-    // that the votes on the others do not depend on the leader.
-    if (!NodeGroup::fit_in_one_round(requests) ||
-        (requests.size() > 1 && may_share_ && in_watchdog() && may_overtake(requests))) {
+    if (!NodeGroup::fit_in_one_round(requests)) {
         for (std::size_t i = 0; i < requests.size(); ++i)
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
