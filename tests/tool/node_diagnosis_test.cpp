@@ -312,9 +312,10 @@ TEST(PermissionChecks, SayWhatTheNodeCannotDo) {
         {{"release"}, "it grants locks, and cannot release them, so each of them stays until its ttl ends"},
         {{"extend"}, "it grants locks, and cannot extend them"},
         {{"keep a quarantine"}, "the node cannot fully take part in locks"}};
-    for (const auto& [verbs, why] : table) {
+    for (const auto& row : table) {
+        const auto& why = row.second;
         const auto findings = findings_after([&](NodeFacts& node) {
-            for (const auto& verb : verbs)
+            for (const auto& verb : row.first)
                 node.permission_checks.push_back(
                     {verb, "orders:42", "", {Errc::server_error, "ERR unknown command 'EVAL', with args"}});
         });
