@@ -62,10 +62,11 @@ struct NodesOptions {
     ///   call it at the same time.
     /// - It must return at once, because the time counts towards node_timeout, and a thread that calls it may
     ///   keep other threads waiting. It must use neither these nodes nor their locks.
-    /// - If it throws std::bad_alloc, so does the function of the library that connects. If it throws
-    /// anything
-    ///   else, the connection fails: the vote of the node is unknown, with the cause Errc::connection_failed
-    ///   and the text of the exception.
+    /// - A child that is forked in the function must not return from it, because another thread of the parent
+    ///   may have locked a mutex that the child would wait for.
+    /// - If it throws std::bad_alloc, so does the function of the library that connects. After any other
+    ///   exception the connection fails: the vote of the node is unknown, with the cause
+    ///   Errc::connection_failed and the text of the exception.
     std::function<Credentials(std::string_view node)> credentials{};
 };
 

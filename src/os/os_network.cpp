@@ -216,10 +216,13 @@ std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function fu
 
 namespace {
 
+/// In a child of fork(), does nothing: the thread that waits is not in the child, and the child may have
+/// closed the descriptors.
 class OsWakeup final : public Wakeup {
 public:
     explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}
     ~OsWakeup() override {
+        if (!open_->in_owning_process()) return;
         for (const int fd : ends_) {
             if (fd < 0) continue;
             open_->remove(fd);
@@ -235,10 +238,12 @@ public:
     }
 
     PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
-    void wake() noexcept override { (void)!::write(ends_[1], "", 1); }
+    void wake() noexcept override {
+        if (open_->in_owning_process()) (void)!::write(ends_[1], "", 1);
+    }
     void reset() noexcept override {
         char byte = 0;
-        (void)!::read(ends_[0], &byte, 1);
+        if (open_->in_owning_process()) (void)!::read(ends_[0], &byte, 1);
     }
 
 private:

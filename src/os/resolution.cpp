@@ -138,10 +138,10 @@ std::shared_ptr<Resolution> Resolution::in_thread(std::function<Found(const std:
     if (resolution->done()) return resolution;
     try {
         const ScopedSignalBlock blocked;
-        resolution->thread_ =
-            std::jthread{[&it = *resolution, find = std::move(find)](const std::stop_token& stop) {
+        resolution->thread_ = std::make_unique<std::jthread>(
+            [&it = *resolution, find = std::move(find)](const std::stop_token& stop) {
                 it.finish(outcome_of([&] { return find(stop); }));
-            }};
+            });
     } catch (const std::system_error&) {
         resolution->finish({.error = "no thread is available to query the Sentinels"});
     }
@@ -157,13 +157,15 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
     return known({.addresses = {address}});
 }
 
-/// In a child of fork(), the thread does not exist, and the descriptors may belong to other files.
+/// In a child of fork(), the thread does not exist, and the descriptors may belong to other files. A new
+/// thread of the child may have the identifier of the old one. Therefore the object of the thread is kept for
+/// ever there: it must be neither joined nor detached.
 Resolution::~Resolution() {
     if (process_ != this_process()) {
-        if (thread_.joinable()) thread_.detach();
+        (void)thread_.release();
         return;
     }
-    thread_ = {};  // asks the thread to stop and joins it, because it writes to the pipe
+    thread_.reset();  // asks the thread to stop and joins it, because it writes to the pipe
     if (read_end_ >= 0) ::close(read_end_);
     if (write_end_ >= 0) ::close(write_end_);
 }

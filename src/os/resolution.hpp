@@ -77,7 +77,7 @@ private:
     int read_end_ = -1;
     int write_end_ = -1;
     Found found_{};  // written before done_ is set, read after
-    std::jthread thread_{};
+    std::unique_ptr<std::jthread> thread_{};
 };
 
 }  // namespace redlock

@@ -5,6 +5,9 @@
 #include "own_files.hpp"
 #include "support/temporary_directory.hpp"
 
+#include "os/os_network.hpp"
+#include "os/resolution.hpp"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +17,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -161,6 +165,60 @@ TEST_F(Daemon, KeepsItsFilesIfItWasForkedDuringAnOperation) {
     EXPECT_THAT((std::vector{parent.receive(), parent.receive()}),
                 testing::UnorderedElementsAre("as written", testing::StartsWith("held by another")));
     EXPECT_EQ(OwnFiles::lines_executed_by(world), 0U);
+}
+
+// ---- A child of fork() that goes on inside a function of its parent
+
+/// Sets the read position of all files to their beginning. Other descriptors have no position.
+void rewind_files() {
+    for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd) (void)::lseek(fd, 0, SEEK_SET);
+}
+/// Returns the number of files that were read from or written to since then.
+int moved_files() {
+    int moved = 0;
+    for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd) moved += ::lseek(fd, 0, SEEK_CUR) > 0 ? 1 : 0;
+    return moved;
+}
+
+// D10. The child has closed the descriptors, and its files have their numbers.
+TEST(ForkInACallback, AWakeupOfTheParentTouchesNoFileOfAChild) {
+    OsNetwork network;
+    auto wakeup = network.make_wakeup();
+    ASSERT_TRUE(wakeup);
+    const support::TemporaryDirectory directory;
+    const ForkedChild child{[&](const Report& report) {
+        OwnFiles files{directory.path(), report.descriptor()};
+        report(files.state());
+        rewind_files();
+        wakeup->reset();
+        wakeup->wake();
+        report(std::to_string(moved_files()));
+        wakeup.reset();
+        report(files.state());
+    }};
+    EXPECT_EQ(child.receive(), "as written");
+    EXPECT_EQ(child.receive(), "0");
+    EXPECT_EQ(child.receive(), "as written") << "after the child has destroyed it";
+}
+
+// D10. The thread of the resolution is not in the child. The C library can give its identifier to a thread of
+// the child.
+TEST(ForkInACallback, AResolutionOfTheParentDetachesNoThreadOfAChild) {
+    auto resolution = Resolution::in_thread([](const std::stop_token&) { return Resolution::Found{}; });
+    const ForkedChild child{[&](const Report& report) {
+        std::atomic<bool> over{false};
+        std::thread mine{[&] { over.wait(false); }};
+        resolution.reset();
+        over = true;
+        over.notify_all();
+        try {
+            mine.join();
+            report("joined");
+        } catch (const std::system_error& error) {
+            report(error.what());
+        }
+    }};
+    EXPECT_EQ(child.receive(), "joined");
 }
 
 }  // namespace
