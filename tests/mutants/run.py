@@ -1,23 +1,18 @@
 #!/usr/bin/env python3
 """Builds each mutant of the library in turn, and fails if the tests do not find one.
 
-Each NAME.patch begins with a description of the mutant and the name of the test that must find it:
+The field "Found by" of a rule in rules.txt names the test that must find the mutant:
 
-    Bug: half of the nodes counts as a majority
     Found by: sim halves: two holders
-
-or:
-
     Found by: pure: NodeHealth.*
 
 The form "sim WORLD: VIOLATION" means that a schedule of this world (tests/sim/presets.hpp) must violate an invariant,
 and the first violation must be this one. Several permitted violations are separated by "or". The form "pure: FILTER"
-means that a pure test selected by this filter must fail. For such a mutant, run.py compiles the sources that the patch
-changes and those in a line "With: src/lock.cpp". If the patch changes a header, it also compiles the file of the test.
+means that a pure test selected by this filter must fail. For such a mutant, run.py compiles the sources that the rule
+changes and those in its field "With". If the rule changes a header, it also compiles the file of the test.
 """
 import argparse
 import concurrent.futures
-import dataclasses
 import json
 import os
 import pathlib
@@ -30,8 +25,9 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.dont_write_bytecode = True  # no __pycache__ beside the sources
+from rules import DoesNotApply, HERE, ROOT, read_mutants, read_tree
+
 ENGINE = HERE / "engine.cpp"
 STANDARD_HEADERS = ("algorithm", "array", "atomic", "chrono", "condition_variable", "deque", "functional", "iostream",
                     "map", "memory", "mutex", "optional", "random", "ranges", "set", "span", "stop_token", "string",
@@ -43,30 +39,6 @@ MOST_SECONDS = 300
 
 class Red(Exception):
     """The mutant was not found, or could not be built."""
-
-
-@dataclasses.dataclass
-class Mutant:
-    name: str
-    patch: pathlib.Path
-    bug: str
-    found_by: str
-    also: list
-
-    @staticmethod
-    def read(patch):
-        header = patch.read_text().split("\n--- ", 1)[0]
-        lines = dict(line.split(": ", 1) for line in header.splitlines() if ": " in line)
-        if "Bug" not in lines or "Found by" not in lines:
-            raise SystemExit(f"{patch.name}: no line 'Bug:' or 'Found by:'")
-        return Mutant(patch.stem, patch, lines["Bug"], lines["Found by"], lines.get("With", "").split())
-
-    def touched(self):
-        """Returns the C++ files that the patch changes."""
-        return re.findall(r"^\+\+\+ b/(\S+[.][ch]pp)", self.patch.read_text(), re.MULTILINE)
-
-    def touches_scripts(self):
-        return "\n+++ b/src/lua/" in self.patch.read_text()
 
 
 def run(command, seconds=MOST_SECONDS, **options):
@@ -141,25 +113,13 @@ class Build:
             raise Red("the scripts cannot be embedded:\n" + done.stdout)
         self.compile(str(embedded), copy, target, written.read_text())
 
-    def link(self, program, objects, target):
-        """Returns the command that links `program`, and the objects to be inserted before its libraries."""
-        commands = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", program]).stdout
-        line = commands.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
-        words = shlex.split(line)
+    def link(self, program, objects, target, left_out="no such directory"):
+        """Links `program` with `objects`, which replace those of the libraries, and without those in `left_out`."""
+        line = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", program]).stdout.strip()
+        line = line.splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
+        words = [word for word in shlex.split(line) if left_out not in word]
         words[words.index("-o") + 1] = str(target)
-        return words, [str(it) for it in objects]
-
-    def link_sim(self, objects, target):
-        words, objects = self.link("tests/sim/sim", objects, target)
-        self.call(words[:1] + objects + words[1:])
-
-    def link_pure(self, objects, target):
-        """Links only `objects`, without the other objects of the pure tests."""
-        words, objects = self.link("tests/pure/pure_test", objects, target)
-        self.call(words[:1] + objects + [word for word in words[1:] if "/pure_test.dir/" not in word])
-
-    def call(self, words):
-        done = run(words, cwd=self.directory)
+        done = run(words[:1] + [str(it) for it in objects] + words[1:], cwd=self.directory)
         if done.returncode:
             raise Red("does not link:\n" + done.stdout)
 
@@ -202,16 +162,12 @@ def pure_tests_of(pattern):
     return tests
 
 
-def find_in_sim(mutant, build, folder):
+def find_in_sim(mutant, touched, objects, build, folder):
     world, claims = re.fullmatch(r"sim (\S+): (.*)", mutant.found_by).groups()
-    objects = []
-    if mutant.touches_scripts():
-        objects.append(folder / "scripts.o")
-        build.compile_scripts(folder, objects[-1])
-    if touched := mutant.touched():
+    if touched:
         objects.append(folder / "engine.o")
         build.compile("tests/mutants/engine.cpp", folder, objects[-1], engine_with(touched))
-    build.link_sim(objects, folder / "sim")
+    build.link("tests/sim/sim", objects, folder / "sim")
     done = run([str(folder / "sim"), "--world", world, "--seeds", str(MOST_SEEDS), "--threads", "1"])
     found = re.search(r"^seed (\d+): (.*?) at ", done.stdout, re.MULTILINE)
     if not found:
@@ -221,21 +177,16 @@ def find_in_sim(mutant, build, folder):
     return f"seed {found[1]}: {found[2]}"
 
 
-def find_in_pure_tests(mutant, build, folder):
+def find_in_pure_tests(mutant, touched, objects, build, folder):
     pattern = mutant.found_by.removeprefix("pure: ")
     tests = pure_tests_of(pattern)
-    touched = mutant.touched()
-    objects = []
     if all(it.endswith(".cpp") for it in touched):
-        objects = [build.object_of(it) for it in tests]
+        objects += [build.object_of(it) for it in tests]
         tests = []
-    if mutant.touches_scripts():
-        objects.append(folder / "scripts.o")
-        build.compile_scripts(folder, objects[-1])
-    for source in tests + [it for it in touched if it.endswith(".cpp")] + mutant.also:
+    for source in tests + [it for it in touched if it.endswith(".cpp")] + mutant.sources:
         objects.append(folder / (source.replace("/", "_") + ".o"))
         build.compile(source, folder, objects[-1])
-    build.link_pure(objects, folder / "pure_test")
+    build.link("tests/pure/pure_test", objects, folder / "pure_test", left_out="/pure_test.dir/")
     done = run([str(folder / "pure_test"), "--gtest_brief=1", f"--gtest_filter={pattern}"])
     found = re.findall(r"^\[  FAILED  \] (\S+?)[,.]? ", done.stdout + " ", re.MULTILINE)
     if not found:
@@ -249,18 +200,23 @@ def find(mutant, build, scratch):
         folder = pathlib.Path(name)
         for room in ("include", "src"):
             shutil.copytree(ROOT / room, folder / room)
-        done = run(["patch", "-p1", "-s", "-i", str(mutant.patch)], cwd=folder)
-        if done.returncode:
-            raise Red("does not apply:\n" + done.stdout)
+        changed = mutant.changed_files(read_tree())
+        for path, text in changed.items():
+            (folder / path).write_text(text)
+        objects = []
+        if any(it.endswith(".lua") for it in changed):
+            objects.append(folder / "scripts.o")
+            build.compile_scripts(folder, objects[-1])
+        touched = [it for it in changed if it.endswith((".hpp", ".cpp"))]
         search = find_in_sim if mutant.found_by.startswith("sim ") else find_in_pure_tests
-        return search(mutant, build, folder)
+        return search(mutant, touched, objects, build, folder)
 
 
 def try_out(mutant, build, scratch):
     start = time.monotonic()
     try:
         result, red = find(mutant, build, scratch), False
-    except Red as why:
+    except (DoesNotApply, Red) as why:
         result, red = str(why), True
     took = time.monotonic() - start
     print(f"{'NOT FOUND' if red else 'found'}  {mutant.name:28} {took:5.1f} s  {result}", flush=True)
@@ -275,8 +231,7 @@ def main():
     arguments.add_argument("names", nargs="*", help="of mutants; default: all")
     options = arguments.parse_args()
     part, parts = map(int, options.part.split("of"))
-    patches = sorted(HERE.glob("*.patch"))[part - 1::parts]
-    mutants = [Mutant.read(it) for it in patches if not options.names or it.stem in options.names]
+    mutants = [it for it in read_mutants()[part - 1::parts] if not options.names or it.name in options.names]
     if not mutants:
         raise SystemExit("no such mutant")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
