@@ -40,6 +40,8 @@ public:
     virtual Batch run(const Work& work) = 0;
     /// Returns true if run() heeds Work::interval.
     virtual bool heeds_arrivals() const noexcept { return false; }
+    /// Returns true if the client is in this process.
+    virtual bool is_local() const noexcept { return true; }
 
 private:
     std::string name_;

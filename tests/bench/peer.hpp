@@ -22,6 +22,7 @@ public:
 
     /// A program that hangs is reported as one failed op.
     Batch run(const Work& work) override;
+    bool is_local() const noexcept override { return false; }
 
 private:
     Peer(std::string name, const std::vector<std::string>& words)

@@ -47,6 +47,9 @@ public:
         return ops_at_once_ == 1 && std::ranges::all_of(clients_, &Client::heeds_arrivals);
     }
 
+    /// Returns true if all of them are in this process.
+    bool is_local() const { return std::ranges::all_of(clients_, &Client::is_local); }
+
     /// Runs all of them for a while. The ops of all clients together arrive at this rate. Returns the time of
     /// each op in microseconds.
     std::vector<double> times_at(double ops_per_s, std::chrono::milliseconds span) {

@@ -81,19 +81,24 @@ Team pipelined(const std::vector<std::string>& uris, std::size_t ops) {
     return team;
 }
 
-/// Returns the CPU time that the servers have used, in microseconds.
+/// Returns the CPU time that a process has used, in microseconds. Zero stands for this process.
+double cpu_time(pid_t process) {
+    clockid_t clock{};
+    timespec time{};
+    if (const int error = ::clock_getcpuclockid(process, &clock); error != 0)
+        throw std::system_error{error, std::generic_category(), "clock_getcpuclockid"};
+    if (::clock_gettime(clock, &time) != 0)
+        throw std::system_error{errno, std::generic_category(), "clock_gettime"};
+    const std::chrono::duration<double, std::micro> used =
+        std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+    return used.count();
+}
+
+/// Returns the mean CPU time of the servers, in microseconds.
 double cpu_time(support::Cluster& servers) {
-    std::chrono::duration<double, std::micro> all{};
-    for (auto& server : servers) {
-        clockid_t clock{};
-        timespec time{};
-        if (const int error = ::clock_getcpuclockid(server.pid(), &clock); error != 0)
-            throw std::system_error{error, std::generic_category(), "clock_getcpuclockid"};
-        if (::clock_gettime(clock, &time) != 0)
-            throw std::system_error{errno, std::generic_category(), "clock_gettime"};
-        all += std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-    }
-    return all.count();
+    double all = 0;
+    for (auto& server : servers) all += cpu_time(server.pid());
+    return all / static_cast<double>(servers.size());
 }
 
 /// A team, and its measurements in each alternation.
@@ -101,13 +106,16 @@ struct Contestant {
     Team team;
     std::size_t threads = 0;  ///< how many it has; 0 if it is compared with no raw client
     std::vector<double> throughput{};
-    std::vector<double> server_cpu{};  ///< of one server for an op, in microseconds
+    std::vector<double> client_cpu{};  ///< of this process for an op, in microseconds
+    std::vector<double> server_cpu{};  ///< the same of one server
 
     void run(std::chrono::milliseconds span, support::Cluster& servers) {
-        const auto before = cpu_time(servers);
+        const auto client = cpu_time(0);
+        const auto server = cpu_time(servers);
         throughput.push_back(team.throughput(span));
         const auto ops = throughput.back() * std::chrono::duration<double>(span).count();
-        server_cpu.push_back((cpu_time(servers) - before) / static_cast<double>(servers.size()) / ops);
+        client_cpu.push_back((cpu_time(0) - client) / ops);
+        server_cpu.push_back((cpu_time(servers) - server) / ops);
     }
 };
 
@@ -125,8 +133,9 @@ Row row_of(const Contestant& contestant, const Contestant* raw, const Contestant
     const auto to_raw = raw != nullptr ? ratio(contestant, *raw) : Spread{none, none, none};
     return {contestant.team.name(),
             {median(contestant.throughput), percentile(contestant.team.microseconds(), 0.5),
-             percentile(contestant.team.microseconds(), 0.99), median(contestant.server_cpu), to_raw.middle,
-             to_raw.least, to_raw.most, ratio(contestant, pipelined).middle}};
+             percentile(contestant.team.microseconds(), 0.99),
+             contestant.team.is_local() ? median(contestant.client_cpu) : none, median(contestant.server_cpu),
+             to_raw.middle, to_raw.least, to_raw.most, ratio(contestant, pipelined).middle}};
 }
 
 /// Returns the row of one contestant with a frozen node.
@@ -217,8 +226,8 @@ void many(const Effort& effort, Report& report) {
 
     Table table{.scenario = "many",
                 .setting = "all at once, TCP",
-                .columns = {"ops_per_s", "p50_us", "p99_us", "server_us", "x_raw", "x_raw_min", "x_raw_max",
-                            "x_raw_pipelined"}};
+                .columns = {"ops_per_s", "p50_us", "p99_us", "client_us", "server_us", "x_raw", "x_raw_min",
+                            "x_raw_max", "x_raw_pipelined"}};
     for (const auto& contestant : contestants) {
         const auto same = std::ranges::find(thread_counts, contestant.threads) - thread_counts.begin();
         const auto* const baseline =
