@@ -2,7 +2,7 @@
 # sh tests/run.sh [all | PRESET] [CTEST-ARGUMENT...]: installs missing packages, builds, and runs tests.
 #
 #     sh tests/run.sh                     the quick tests, release build: the decision code, a short simulation, and
-#                                         the examples with real servers, of which each shows one feature
+#                                         one test of each feature and the examples with real servers
 #     sh tests/run.sh all                 all tests except the mutants, release build
 #     sh tests/run.sh asan -LE install    the preset asan, without the tests labelled install
 #     sh tests/run.sh tsan -L threads     the preset tsan, only the tests labelled threads
@@ -62,4 +62,4 @@ rm -f "$CTEST_LOG" # of the last run
 # shellcheck disable=SC2086  # two words or none
 sh cmake/counted.sh "$log" $quiet_layout ctest --preset "$preset" --no-tests=error \
     --output-on-failure --parallel "$jobs" "$@"
-[ -z "$quick" ] || echo "\"sh tests/run.sh all\" adds the live tests: faults, waiting, TLS, Sentinels, the command, torture"
+[ -z "$quick" ] || echo "\"sh tests/run.sh all\" adds the other live tests: faults, waiting, failovers, the command, torture"

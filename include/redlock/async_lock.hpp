@@ -190,7 +190,8 @@ public:
     /// Cancels an acquisition. The acquisition then ends within two node_timeouts. With LockOptions::fair, it
     /// can take an eighth of a node_timeout more to leave the queue. The attempt that is under way can still
     /// succeed, or fail for another reason. Otherwise the result is `cancelled`, and no node that can be
-    /// reached keeps a key of this acquisition.
+    /// reached keeps a key of this acquisition. (If a connection breaks before the SET is answered, a key can
+    /// stay on that node for one ttl.)
     ///
     /// Does nothing if no acquisition is under way. An extension or a release goes on, because it ends soon.
     void cancel() noexcept;
