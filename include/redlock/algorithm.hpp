@@ -45,8 +45,8 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that its rounds need. It is not a Request (nodes.hpp).
-/// The functions below make the Request of each round from it.
+/// The resources to lock, and the options of the lock that its rounds need. The functions below make the
+/// Request (nodes.hpp) of each round from it.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -102,9 +102,9 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns the request that removes the ticket in `terms` from the queue of this node. If the resource was
-/// reserved for the ticket, its value is the ticket, so the command deletes it and wakes the next client in
-/// the queue. The arguments must outlive the request.
+/// Returns the request that removes the ticket in `terms` from the queue of this node. A ticket is the entry
+/// of a waiting client there. If the resource was reserved for it (waiting.hpp), the value of the key is the
+/// ticket, so the command deletes the key and wakes the next client. The arguments must outlive the request.
 inline Request withdraw_request(Resources resource, const QueueTerms& terms, std::size_t node) {
     return {.command = {.verb = Verb::compare_and_delete,
                         .resources = resource,
@@ -177,7 +177,8 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
 ///   client may have held the lock since then. A lost lease is not valid any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
 /// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `validity_exhausted`
-///   if a majority granted, but the new instant has passed already. It is `deadline` or `cancelled` if the
+///   if a majority granted, but the new instant has passed already, as it can with a shorter ttl. It is
+///   `deadline` or `cancelled` if the
 ///   round was ended by its `limits`, and otherwise `no_quorum`. It is never `held_by_other`, because a
 ///   refusal means here that the node has lost the key.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {

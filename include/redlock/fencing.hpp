@@ -80,7 +80,7 @@ inline bool own_count_in_refusal(const NodeReport& node) {
 }
 
 /// Counts unknown votes of these nodes as grants. Their counts are already what the round raises counts to.
-inline void grant_unasked(Tally& raised, const NodeSet& counted) {
+inline void grant_unknown(Tally& raised, const NodeSet& counted) {
     for (std::size_t node = 0; node < raised.size(); ++node)
         if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
 }

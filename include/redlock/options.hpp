@@ -56,7 +56,7 @@ struct LockOptions {
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, it
+    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, acquire()
     /// gives up only after retry.attempts failures in a row for other reasons than another holder. With 0,
     /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is
     /// (retry.attempts − 1) × retry.delay, which is 400 ms by default.
@@ -129,9 +129,9 @@ struct LockOptions {
     /// releases the lost acquisition only. If the Lock has acquired again, the new acquisition stays.
     ///
     /// If a std::stop_callback on lost() releases or destroys the lock in the watchdog's thread, the function
-    /// is not called. If another thread does so, also the one that called extend(), the function can still
-    /// begin or be running afterwards. The objects that it uses must live longer than the watchdog, whose
-    /// destructor waits for the function.
+    /// is not called. If any other thread releases or destroys the lock, even the one that called extend(),
+    /// the function can still begin or be running afterwards. The objects that it uses must live longer than
+    /// the watchdog, whose destructor waits for the function.
     std::function<void(const Result&)> on_lost{};
 };
 

@@ -9,7 +9,8 @@
 //      (record_contention()). A waiter chooses a *home node*, and subscribes to a channel there. The home
 //      node is the first node in the configured order that accepts the subscription. Therefore almost all
 //      waiters have the same home node.
-//   2. The waiter sends a *question* to the home node. This command puts the *ticket* of the waiter, which
+//   2. The waiter sends a *question* (the command enter_queue) to the home node. This command puts the
+//   *ticket* of the waiter, which
 //      names the channel, into the queue. The question says how long the client has waited, because the
 //      node sorts the waiters by this time. The reply says who has the resource, when the key expires, and
 //      how many waiters are in front.

@@ -22,7 +22,7 @@ Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const Lea
       request_(request),
       limits_(limits),
       queue_(queue),
-      wakes_next_{.reservation_ttl = reservation_ttl(nodes().node_timeout())},
+      waking_{.reservation_ttl = reservation_ttl(nodes().node_timeout())},
       round_(round) {}
 
 Flow Attempt::run() {
@@ -54,9 +54,9 @@ Flow Attempt::run() {
         // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
         if (error && candidate_.may_hold_key.any()) {
             const bool wakes = wakes_next_waiter(request_, error);
-            const auto undo = delete_request(request_.resources, candidate_, wakes ? &wakes_next_ : nullptr);
+            const auto undo = delete_request(request_.resources, candidate_, wakes ? &waking_ : nullptr);
             const auto undo_votes = blank_votes();
-            repeats_release_ = wakes;  // unreleased() must not wake a second waiter
+            may_have_woken_ = wakes;
             co_await ask(undo, no_limits_, *undo_votes);
             // The other refusals may come from the same server, so nobody may hold the resource.
             if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
@@ -64,7 +64,7 @@ Flow Attempt::run() {
             record_wrong_types(round_.tally, std::move(*undo_votes));
         }
         made_round_ = true;
-        released_ = static_cast<bool>(error);
+        released_ = static_cast<bool>(error);  // in step 5
         co_return error;
     } catch (...) {  // no memory, or a Nodes of the user that throws
         failure = std::current_exception();
@@ -110,7 +110,7 @@ Flow Attempt::confirm_fencing_token() {
         // A node returns its own count if it refuses the token as too far ahead of its clock.
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         // The nodes in `counted` have this count already, so an unknown vote of theirs is a grant.
-        grant_unasked(raised, counted);
+        grant_unknown(raised, counted);
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round_.tally, raised);
             round_.tally = std::move(raised);
@@ -139,8 +139,8 @@ Result Attempt::take_result(std::error_code error) {
 
 std::optional<Request> Attempt::unreleased() noexcept {
     if (released_ || candidate_.may_hold_key.none()) return std::nullopt;
-    wakes_next_.repeated = std::exchange(repeats_release_, true);
-    return delete_request(request_.resources, candidate_, request_.fair ? &wakes_next_ : nullptr);
+    waking_.repeated = std::exchange(may_have_woken_, true);  // so that it wakes no second waiter
+    return delete_request(request_.resources, candidate_, request_.fair ? &waking_ : nullptr);
 }
 
 }  // namespace redlock::flow

@@ -2,9 +2,9 @@
 // *round*, which sends a request to the nodes and collects their votes, or a pause, it suspends. The code
 // that runs it, the *front*, makes the round or the pause, and resumes the flow.
 //
-//     class Question final : public Steps {
+//     class Extension final : public Steps {
 //     public:
-//         explicit Question(Operation& operation) : Steps(operation) {}
+//         explicit Extension(Operation& operation) : Steps(operation) {}
 //         Flow run() {
 //             const Request request{...};
 //             const auto votes = blank_votes();
@@ -14,8 +14,8 @@
 //     };
 //
 //     BlockingOperation operation{nodes};
-//     Question question{operation};
-//     const auto error = run_blocking(operation, question.run());
+//     Extension extension{operation};
+//     const auto error = run_blocking(operation, extension.run());
 //
 // The votes of a round are written into a Tally (nodes.hpp), which is *blank* before.
 //
@@ -59,6 +59,7 @@ class LeaseState;
 namespace redlock::flow {
 
 /// Converts to the value that a function returns, so that std::optional::emplace() constructs it in place.
+/// The users of flows need it for a Flow, which cannot be assigned.
 template <class Function>
 struct InPlace {
     Function function;
@@ -67,8 +68,8 @@ struct InPlace {
 template <class Function>
 InPlace(Function) -> InPlace<Function>;
 
-/// The memory of one operation for the frames of its flows and for the votes of their rounds: a stack. An
-/// object that does not fit lies on the heap.
+/// The memory of one operation for the frames of its flows and for the votes of their rounds. It is a stack:
+/// what was allocated last must be deallocated first. An object that does not fit lies on the heap.
 class FrameMemory {
 public:
     /// Uses these bytes, which are aligned like std::max_align_t.
@@ -105,8 +106,8 @@ private:
     std::size_t overflows_ = 0;
 };
 
-/// Owns an object in the memory for the frames. It is a variable of a flow, so that the objects are destroyed
-/// in the right order.
+/// Owns an object in the memory for the frames. The owner is always a variable of a flow: variables are
+/// destroyed in the reverse order, as the stack demands.
 struct DestroyInFrames {
     template <class Object>
     void operator()(Object* object) const noexcept {
@@ -125,7 +126,7 @@ class [[nodiscard]] Flow {
 public:
     class promise_type {
     public:
-        /// Is called with the object (*this) whose member function the flow is.
+        /// The compiler passes *this of the flow, which is a member function of a Steps object.
         static void* operator new(std::size_t bytes, Steps& steps);
         // NOLINTNEXTLINE(misc-new-delete-overloads): only new needs the Steps
         static void operator delete(void* frame) noexcept { FrameMemory::deallocate(frame); }

@@ -1,3 +1,4 @@
+// The steps of a wait, how a waiter leaves the queue, and what it decides. The header has the states.
 #include "flow/place_in_queue.hpp"
 
 #include <redlock/algorithm.hpp>
@@ -91,7 +92,7 @@ Flow PlaceInQueue::find_home() {
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
-    const auto leaving = leave_queue();
+    const auto leaving = leave_queue();  // that of the former home node: terms_ still names it
     co_await leaving;
     begin_to_listen();
     co_return std::error_code{};
@@ -114,9 +115,9 @@ void PlaceInQueue::begin_to_listen() {
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
 /// making.
 ///
-/// In a pause (see back_off()), a waiter that another client wakes makes only one attempt. If it is woken
-/// again, it waits until the pause is over, and then asks again. Otherwise a faulty home node could cause
-/// attempts without end.
+/// Attempts that collide with those of other waiters are followed by a pause (see back_off()). A waiter that
+/// another client wakes in a pause makes only one attempt. If it is woken again, it waits until the pause is
+/// over, and then asks again. Otherwise a faulty home node could cause attempts without end.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -141,11 +142,12 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // The home node grants the question if the resource is reserved for this waiter.
+    // The home node grants the question if the resource is reserved for this waiter. In a pause, only another
+    // client can have reserved it, because the question could not.
     const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
     if (answer.vote == Vote::refused) {
         record_place(answer.place, now);
-        if (attempt_is_due(now)) {
+        if (begins_attempt(now)) {
             wake_ = Wake::attempt;
             co_return std::error_code{};
         }
@@ -155,10 +157,10 @@ Flow PlaceInQueue::ask_and_sleep() {
         co_await sleeping;
         if (!woken_) co_return std::error_code{};
     }
-    const auto from = std::min(attempts_.may_come_from, attempts_.due);
-    if (by_another && clock_.now() < from) {
-        co_await pause(clock_, std::min(limits_.deadline, from), limits_.stop);
-        co_return std::error_code{};
+    const auto may_come = std::min(attempts_.may_come_from, attempts_.due);
+    if (by_another && clock_.now() < may_come) {
+        co_await pause(clock_, std::min(limits_.deadline, may_come), limits_.stop);
+        co_return std::error_code{};  // asks again
     }
     state_ = by_another ? State::woken : State::reserved;
     wake_ = Wake::attempt;
@@ -250,9 +252,9 @@ Request PlaceInQueue::withdrawal_request() const noexcept {
 // ---- Decisions
 
 void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::duration took) {
-    const bool woken = leaves_queue();
+    const bool woken = is_woken();
     const bool woken_by_another = state_ == State::woken;
-    if (woken) left_queue(votes[waiter_->home()]);
+    if (woken) record_departure(votes[waiter_->home()]);
     attempts_.last = clock_.now();
     attempts_.due = attempts_.last + random_pause(longest_without_attempt, entropy_);
     if (error != Errc::held_by_other) return;
@@ -261,7 +263,8 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
     if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
 }
 
-/// Before its turn, other waiters of this loop have asked the home node and made attempts.
+/// Begins to count the time without a holder and without an attempt. Before its turn, other waiters of this
+/// loop have asked the home node and made attempts.
 void PlaceInQueue::begin_turn(Clock::time_point now) {
     reported_.holder_seen = attempts_.last = now;
     if (attempts_.due <= now) attempts_.due = now + random_pause(longest_without_attempt, entropy_);
@@ -274,7 +277,7 @@ void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) 
     reported_.attempted_without_holder = false;
 }
 
-/// Returns true if the waiter should make an attempt although it was not woken:
+/// Returns true if the waiter makes an attempt now although it was not woken, and records that:
 ///
 /// - It is the first in the queue, both its last attempt and its arrival at this home node were a poll
 ///   interval ago, and the resource is not reserved for another waiter. The resource may be free on the other
@@ -283,13 +286,13 @@ void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) 
 ///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
 ///   reports a holder again.
 /// - The last attempt is 7 to 14 s ago.
-bool PlaceInQueue::attempt_is_due(Clock::time_point now) {
+bool PlaceInQueue::begins_attempt(Clock::time_point now) {
     const auto& place = *reported_.place;
     const bool reserved = place.held == QueuePlace::Held::by_waiter;
     const bool first = place.in_front == 0 && !reserved && now - attempts_.last >= poll_interval;
-    const auto turn = attempt_spacing * static_cast<int>(std::min<std::size_t>(place.in_front, 1000));
+    const auto later = attempt_spacing * static_cast<int>(std::min<std::size_t>(place.in_front, 1000));
     const bool nobody_comes =
-        !reported_.attempted_without_holder && now - reported_.holder_seen >= 2 * poll_interval + turn;
+        !reported_.attempted_without_holder && now - reported_.holder_seen >= 2 * poll_interval + later;
     reported_.attempted_without_holder = reported_.attempted_without_holder || nobody_comes;
     return first || nobody_comes || now >= attempts_.due;
 }
@@ -298,9 +301,10 @@ bool PlaceInQueue::attempt_is_due(Clock::time_point now) {
 Clock::time_point PlaceInQueue::next_question(Clock::time_point now) {
     using namespace std::chrono_literals;
     const auto& place = *reported_.place;
-    const auto rarer = static_cast<int>(std::min<std::size_t>(place.in_front, 48));
+    // Each waiter in front makes the interval longer by a sixteenth, until it is four times as long.
+    const auto sixteenths = static_cast<int>(16 + std::min<std::size_t>(place.in_front, 48));
     auto next = now + (place.in_front == 0 ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
-                                           : poll_interval + poll_interval * rarer / 16);
+                                           : poll_interval * sixteenths / 16);
     // Only the first four waiters ask when the key expires, and not all at the same time.
     constexpr std::size_t nearly_first = 4;
     if (place.held_for >= 0ms && place.in_front < nearly_first)
@@ -328,7 +332,7 @@ void PlaceInQueue::back_off(Clock::duration took, bool woken_by_another) {
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
 /// processed it, the waiter disconnects. Otherwise a release could wake it although it does not expect that.
-void PlaceInQueue::left_queue(const NodeReport& home) {
+void PlaceInQueue::record_departure(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)
         state_ = State::listening;

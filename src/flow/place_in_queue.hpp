@@ -58,7 +58,8 @@ public:
 
     enum class Wake : std::uint8_t {
         attempt,   ///< An attempt is worth making.
-        over,      ///< The time is over or a stop was requested. The ticket may still be in the queue.
+        over,      ///< None of the others until the time was over or a stop was requested. The ticket may
+                   ///< still be in the queue.
         no_queue,  ///< No node keeps a queue for this client.
     };
 
@@ -72,7 +73,7 @@ public:
 
     /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the
     /// queue. Returns null if the waiter was not woken: it then keeps its place during the attempt.
-    const QueueTerms* terms() const noexcept { return leaves_queue() ? &terms_ : nullptr; }
+    const QueueTerms* terms() const noexcept { return is_woken() ? &terms_ : nullptr; }
 
     /// Records the outcome of an attempt, and how long the attempt took.
     void attempted(std::error_code error, const Tally& votes, Clock::duration took);
@@ -98,6 +99,7 @@ public:
     }
 
 private:
+    // A queue can have the ticket in `queued` and in the states behind it.
     enum class State : std::uint8_t { away, listening, queued, woken, reserved };
 
     /// When this client makes attempts.
@@ -128,7 +130,7 @@ private:
     Flow withdraw();
 
     /// Returns true if the next attempt takes the ticket out of the queue.
-    bool leaves_queue() const noexcept { return state_ == State::woken || state_ == State::reserved; }
+    bool is_woken() const noexcept { return state_ == State::woken || state_ == State::reserved; }
     bool now_is_before(Clock::time_point until) const noexcept {
         return !limits_.stop.stop_requested() && clock_.now() < until;
     }
@@ -136,10 +138,10 @@ private:
     void begin_to_listen();
     void begin_turn(Clock::time_point now);
     void record_place(const QueuePlace& place, Clock::time_point now);
-    bool attempt_is_due(Clock::time_point now);
+    bool begins_attempt(Clock::time_point now);
     Clock::time_point next_question(Clock::time_point now);
     void back_off(Clock::duration took, bool woken_by_another);
-    void left_queue(const NodeReport& home);
+    void record_departure(const NodeReport& home);
     void lose_connection();
     void lose_subscription();
     void leave_home(std::error_code why = {}, std::string_view words = {});
