@@ -18,6 +18,7 @@ AXIS, HEAD, LEGEND = 52, 34, 152
 LINES = (
     ("redlock, threads", "ours", r"redlock, (\d+) threads?"),
     ("redlock, one thread with an event loop", "valid", r"redlock, a loop with (\d+)"),
+    ("redlock, one thread with coroutines of Boost.Asio", "asio", r"redlock, Asio with (\d+) coroutines?"),
     ("redlock, threads without shared connections", "granted", r"redlock, (\d+) threads?, own connections"),
     ("raw hiredis, threads", "floor", r"raw, (\d+) threads?"),
     ("raw hiredis, one thread that pipelines", "drift", r"raw, 1 thread that pipelines (\d+)"),

@@ -20,6 +20,7 @@ COLOURS = {
     "trouble": ("#cf222e", "#da3633"),
     "unawaited": ("#9a6700", "#d29922"),
     "valid": ("#0969da", "#1f6feb"),
+    "asio": ("#8250df", "#8957e5"),
     "drift": ("#bc4c00", "#bd561d"),
     "on-bar": ("#ffffff", "#ffffff"),
 }
