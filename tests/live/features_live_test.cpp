@@ -75,7 +75,7 @@ TEST(Features, FairWaitersAreServedInTurn) {
 
 TEST(Features, FencingTokensGrow) {
     LiveWorld world{3};
-    auto lock = world.lock({.fencing = true});
+    auto lock = world.lock(LockOptions{.fencing = true});
     ASSERT_THAT(lock.acquire(), Succeeds());
     const auto before = lock.fencing_token();
     EXPECT_THAT(lock.release(), Succeeds());
@@ -93,7 +93,7 @@ TEST(Features, ANodeThatRestartedEmptyDoesNotVote) {
 
 TEST(Features, AMinimumHoldOutlastsTheRelease) {
     LiveWorld world{3};
-    auto job = world.lock({.ttl = 1min, .min_hold = 1min});
+    auto job = world.lock(LockOptions{.ttl = 1min, .min_hold = 1min});
     ASSERT_THAT(job.acquire(), Succeeds());
     EXPECT_THAT(job.release(), Succeeds());
     auto options = no_retry();
@@ -114,7 +114,7 @@ TEST(Features, ASemaphoreHasAsManyHoldersAsItsLimit) {
 
 TEST(Features, AQueryNamesTheHolder) {
     LiveWorld world{3};
-    auto lock = world.lock({.holder = "host=web1"});
+    auto lock = world.lock(LockOptions{.holder = "host=web1"});
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_TRUE(wait_until([&] { return query(world.nodes, the_resource).holder == "host=web1"; }));
 }
