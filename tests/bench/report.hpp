@@ -25,7 +25,7 @@ struct Table {
 
 /// A number with a target.
 struct Figure {
-    enum class Bound : bool { at_most, min_hold };
+    enum class Bound : bool { at_most, at_least };
     std::string name;
     double measured;
     Bound bound;

@@ -40,4 +40,8 @@ void watching(const Effort& effort, Report& report);
 /// under way, and raw clients that pipeline 16 or 64. Then the same with one node frozen.
 void many(const Effort& effort, Report& report);
 
+/// (i) Waits: after a hold, with a short deadline beside threads that wait for frozen nodes, and until a node
+/// that continues is trusted. Then the open descriptors.
+void waits(const Effort& effort, Report& report);
+
 }  // namespace redlock::bench

@@ -208,9 +208,9 @@ void add_figures(Report& report, const Setting& setting, const Table& table, con
     // With plain retry the client that releases mostly acquires again, as if it were alone. No queue can
     // exceed that rate.
     const auto rate = setting.hold > 1ms ? 0.98 : 0.9;
-    add("acquisitions / plain all at once", cell(table, client, "x_plain"), Bound::min_hold, rate);
+    add("acquisitions / plain all at once", cell(table, client, "x_plain"), Bound::at_least, rate);
     if (setting.hold > 1ms) return;
-    add("least / most", cell(table, client, "least/most"), Bound::min_hold, many ? 0.85 : 0.95);
+    add("least / most", cell(table, client, "least/most"), Bound::at_least, many ? 0.85 : 0.95);
     add("commands an acquisition", cell(table, client, "commands"), Bound::at_most, many ? 13 : 12);
     if (many) return;
     add("longest wait / plain", cell(table, client, "wait_ms") / cell(table, plain, "wait_ms"),
