@@ -332,16 +332,22 @@ TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeaderLooksForNewOnes) {
     EXPECT_GE(memory.waits() - waits, 45U);
 }
 
+/// The parameter says for how long the process is suspended.
+class SharedRoundsOfASuspendedProcess : public SharedRoundsOfThreads,
+                                        public testing::WithParamInterface<std::chrono::milliseconds> {};
+// The wait of the round ends after 25 ms, half of node_timeout.
+INSTANTIATE_TEST_SUITE_P(ForSomeTime, SharedRoundsOfASuspendedProcess, testing::Values(20ms, 30ms));
+
 // After 2 ms, two nodes have granted, and the process is suspended before it reads that. The last node has an
 // eighth of node_timeout to become ready, and has answered the handshake within this time.
-TEST_F(SharedRoundsOfThreads, LookAtANodeOnceMoreBeforeTheyGiveItUp) {
+TEST_P(SharedRoundsOfASuspendedProcess, LookAtANodeOnceMoreBeforeTheyGiveItUp) {
     memory.server(2).close_connections(memory.clock().now());
     memory.pass(5ms);
     for (const auto node : {0U, 1U}) memory.server(node).latency = 2ms;
     memory.server(2).latency = 3ms;
     memory.server(2).unreachable = true;
     memory.clock().after(1ms, [this] { memory.server(2).unreachable = false; });
-    network.suspend_at(memory.clock().now() + 2ms, 20ms);
+    network.suspend_at(memory.clock().now() + 2ms, GetParam());
     auto& round = set("r");
     make(round);
     EXPECT_EQ(round.tally.granted(), 2U);
