@@ -37,7 +37,7 @@ esac
     none 'only src/os reads a real clock: elsewhere time is an argument' \
         'clock_gettime|gettimeofday|_clock::now\(|boot_clock\(\)\.(now|sleep)' $outside_os
     none 'what decides knows no network: include redis/ in src/redis alone' \
-        '#[[:space:]]*include[[:space:]]*[<"](redlock/)?(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
+        '#[[:space:]]*include[[:space:]]*[<"](redlock/|\.\./)*(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
     none 'what the library knows about a verb is a row of the table in include/redlock/detail/verbs.hpp' \
         '[=!]= *Verb::|case Verb::' $users_of_verbs
 }

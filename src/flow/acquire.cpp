@@ -1,6 +1,6 @@
-#include "flow/acquire.hpp"
+#include "acquire.hpp"
 
-#include "flow/blocking_acquire.hpp"
+#include "blocking_acquire.hpp"
 
 #include <algorithm>
 #include <exception>

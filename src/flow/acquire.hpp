@@ -3,8 +3,8 @@
 
 #include <redlock/acquire.hpp>
 
-#include "flow/place_in_queue.hpp"
-#include "flow/retries.hpp"
+#include "place_in_queue.hpp"
+#include "retries.hpp"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
-#include "flow/acquire_slot.hpp"
+#include "acquire_slot.hpp"
 
-#include "flow/blocking_acquire.hpp"
-#include "little_endian.hpp"
+#include "../little_endian.hpp"
+#include "blocking_acquire.hpp"
 
 #include <array>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include <redlock/acquire.hpp>
 
-#include "flow/retries.hpp"
+#include "retries.hpp"
 
 #include <cstddef>
 

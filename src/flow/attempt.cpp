@@ -1,6 +1,6 @@
 // The steps of one attempt, in the order of the Redlock specification (algorithm.hpp), and the choice of its
 // fencing token (fencing.hpp).
-#include "flow/attempt.hpp"
+#include "attempt.hpp"
 
 #include <redlock/fencing.hpp>
 #include <redlock/outcome.hpp>

@@ -3,7 +3,7 @@
 
 #include <redlock/algorithm.hpp>
 
-#include "flow/flow.hpp"
+#include "flow.hpp"
 
 #include <optional>
 

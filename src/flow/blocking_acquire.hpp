@@ -4,7 +4,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
-#include "flow/flow.hpp"
+#include "flow.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -1,7 +1,7 @@
 // The blocking front: it does what a flow waits for in the calling thread.
 #include <redlock/detail/lease_state.hpp>
 
-#include "flow/flow.hpp"
+#include "flow.hpp"
 
 namespace redlock::flow {
 namespace {

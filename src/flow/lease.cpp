@@ -1,4 +1,4 @@
-#include "flow/lease.hpp"
+#include "lease.hpp"
 
 #include <redlock/waiting.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <redlock/algorithm.hpp>
 
-#include "flow/flow.hpp"
+#include "flow.hpp"
 
 #include <chrono>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "flow/lock_operations.hpp"
+#include "lock_operations.hpp"
 
 #include <stop_token>
 #include <type_traits>

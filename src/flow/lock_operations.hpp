@@ -9,10 +9,10 @@
 #include <redlock/detail/renewer.hpp>
 #include <redlock/result.hpp>
 
-#include "flow/acquire.hpp"
-#include "flow/acquire_slot.hpp"
-#include "flow/flow.hpp"
-#include "flow/lease.hpp"
+#include "acquire.hpp"
+#include "acquire_slot.hpp"
+#include "flow.hpp"
+#include "lease.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The steps of a wait, how a waiter leaves the queue, and what it decides. The header has the states.
-#include "flow/place_in_queue.hpp"
+#include "place_in_queue.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/detail/back_off.hpp>

@@ -4,7 +4,7 @@
 #include <redlock/entropy.hpp>
 #include <redlock/waiting.hpp>
 
-#include "flow/flow.hpp"
+#include "flow.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "flow/retries.hpp"
+#include "retries.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -3,8 +3,8 @@
 
 #include <redlock/acquire.hpp>
 
-#include "flow/attempt.hpp"
-#include "flow/flow.hpp"
+#include "attempt.hpp"
+#include "flow.hpp"
 
 #include <optional>
 #include <system_error>

@@ -1,7 +1,7 @@
 // The rounds of a Nodes that cannot make them in steps: each round calls Nodes::ask() and blocks the loop.
 #pragma once
 
-#include "loop/rounds.hpp"
+#include "rounds.hpp"
 
 namespace redlock::loop {
 

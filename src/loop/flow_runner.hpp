@@ -3,11 +3,11 @@
 
 #include <redlock/detail/lease_state.hpp>
 
-#include "flow/flow.hpp"
-#include "loop/front.hpp"
-#include "loop/round_runner.hpp"
-#include "loop/rounds.hpp"
-#include "loop/scheduler.hpp"
+#include "../flow/flow.hpp"
+#include "front.hpp"
+#include "round_runner.hpp"
+#include "rounds.hpp"
+#include "scheduler.hpp"
 
 #include <exception>
 #include <optional>

@@ -1,8 +1,8 @@
-#include "loop/front.hpp"
+#include "front.hpp"
 
 #include <redlock/options.hpp>
 
-#include "loop/blocking_rounds.hpp"
+#include "blocking_rounds.hpp"
 
 #include <utility>
 

@@ -8,10 +8,10 @@
 #include <redlock/nodes.hpp>
 #include <redlock/process.hpp>
 
-#include "loop/renewals.hpp"
-#include "loop/round_places.hpp"
-#include "loop/rounds.hpp"
-#include "loop/scheduler.hpp"
+#include "renewals.hpp"
+#include "round_places.hpp"
+#include "rounds.hpp"
+#include "scheduler.hpp"
 
 #include <cstdint>
 #include <list>

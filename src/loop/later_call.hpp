@@ -3,8 +3,8 @@
 
 #include <redlock/async_lock.hpp>
 
-#include "loop/front.hpp"
-#include "loop/scheduler.hpp"
+#include "front.hpp"
+#include "scheduler.hpp"
 
 #include <memory>
 #include <utility>

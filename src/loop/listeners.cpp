@@ -1,4 +1,4 @@
-#include "loop/listeners.hpp"
+#include "listeners.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/waiting.hpp>

@@ -21,11 +21,11 @@
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
-#include "loop/rounds.hpp"
-#include "loop/scheduler.hpp"
-#include "loop/watches.hpp"
-#include "os/network.hpp"
-#include "redis/node.hpp"
+#include "../os/network.hpp"
+#include "../redis/node.hpp"
+#include "rounds.hpp"
+#include "scheduler.hpp"
+#include "watches.hpp"
 
 #include <array>
 #include <chrono>

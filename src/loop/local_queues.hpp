@@ -8,7 +8,7 @@
 #include <redlock/nodes.hpp>
 #include <redlock/waiting.hpp>
 
-#include "loop/scheduler.hpp"
+#include "scheduler.hpp"
 
 #include <algorithm>
 #include <chrono>

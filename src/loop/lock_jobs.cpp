@@ -1,9 +1,9 @@
-#include "loop/lock_jobs.hpp"
+#include "lock_jobs.hpp"
 
 #include <redlock/acquire.hpp>
 
-#include "flow/lock_operations.hpp"
-#include "loop/flow_runner.hpp"
+#include "../flow/lock_operations.hpp"
+#include "flow_runner.hpp"
 
 #include <exception>
 #include <new>

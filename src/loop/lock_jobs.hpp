@@ -8,8 +8,8 @@
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>
 
-#include "loop/front.hpp"
-#include "loop/scheduler.hpp"
+#include "front.hpp"
+#include "scheduler.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,6 +1,6 @@
-#include "loop/loop_group.hpp"
+#include "loop_group.hpp"
 
-#include "loop/loop_waiter.hpp"
+#include "loop_waiter.hpp"
 
 #include <algorithm>
 #include <chrono>

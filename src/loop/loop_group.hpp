@@ -2,13 +2,13 @@
 // rounds that the loop continues.
 #pragma once
 
-#include "loop/listeners.hpp"
-#include "loop/local_queues.hpp"
-#include "loop/loop_network.hpp"
-#include "loop/rounds.hpp"
-#include "loop/scheduler.hpp"
-#include "redis/node_group.hpp"
-#include "redis/thread_group.hpp"
+#include "../redis/node_group.hpp"
+#include "../redis/thread_group.hpp"
+#include "listeners.hpp"
+#include "local_queues.hpp"
+#include "loop_network.hpp"
+#include "rounds.hpp"
+#include "scheduler.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "loop/loop_network.hpp"
+#include "loop_network.hpp"
 
 #include <exception>
 #include <utility>

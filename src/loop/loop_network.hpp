@@ -1,9 +1,9 @@
 // The Network of an event loop: sockets that the loop watches, and background tasks that run in the loop.
 #pragma once
 
-#include "loop/scheduler.hpp"
-#include "loop/watches.hpp"
-#include "os/network.hpp"
+#include "../os/network.hpp"
+#include "scheduler.hpp"
+#include "watches.hpp"
 
 #include <memory>
 #include <utility>

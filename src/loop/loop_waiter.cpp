@@ -1,6 +1,6 @@
-#include "loop/loop_waiter.hpp"
+#include "loop_waiter.hpp"
 
-#include "flow/flow.hpp"
+#include "../flow/flow.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,10 +4,10 @@
 
 #include <redlock/nodes.hpp>
 
-#include "loop/listeners.hpp"
-#include "loop/local_queues.hpp"
-#include "loop/rounds.hpp"
-#include "redis/queue_refusals.hpp"
+#include "../redis/queue_refusals.hpp"
+#include "listeners.hpp"
+#include "local_queues.hpp"
+#include "rounds.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "loop/renewals.hpp"
+#include "renewals.hpp"
 
-#include "loop/front.hpp"
-#include "loop/round_runner.hpp"
+#include "front.hpp"
+#include "round_runner.hpp"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include <redlock/detail/renewal_queue.hpp>
 #include <redlock/detail/renewer.hpp>
 
-#include "loop/scheduler.hpp"
+#include "scheduler.hpp"
 
 #include <memory>
 #include <optional>

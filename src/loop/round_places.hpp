@@ -5,7 +5,7 @@
 // operations wait for silent servers.
 #pragma once
 
-#include "loop/scheduler.hpp"
+#include "scheduler.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,10 +2,10 @@
 // loop, unless the task has no limit.
 #pragma once
 
-#include "loop/front.hpp"
-#include "loop/round_places.hpp"
-#include "loop/rounds.hpp"
-#include "loop/scheduler.hpp"
+#include "front.hpp"
+#include "round_places.hpp"
+#include "rounds.hpp"
+#include "scheduler.hpp"
 
 #include <memory>
 #include <span>

@@ -5,7 +5,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
-#include "loop/scheduler.hpp"
+#include "scheduler.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "loop/watches.hpp"
+#include "watches.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

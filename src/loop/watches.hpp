@@ -3,8 +3,8 @@
 
 #include <redlock/event_loop.hpp>
 
-#include "loop/scheduler.hpp"
-#include "os/network.hpp"
+#include "../os/network.hpp"
+#include "scheduler.hpp"
 
 #include <vector>
 

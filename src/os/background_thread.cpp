@@ -1,6 +1,6 @@
-#include "os/background_thread.hpp"
+#include "background_thread.hpp"
 
-#include "os/scoped_signal_block.hpp"
+#include "scoped_signal_block.hpp"
 
 #include <redlock/process.hpp>
 

@@ -4,7 +4,7 @@
 // it destroys objects that they may use, such as those of OpenSSL.
 #pragma once
 
-#include "os/network.hpp"
+#include "network.hpp"
 
 #include <memory>
 

@@ -5,7 +5,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 
-#include "os/resolution.hpp"
+#include "resolution.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
-#include "os/os_network.hpp"
+#include "os_network.hpp"
 
-#include "os/background_thread.hpp"
-#include "os/socket.hpp"
+#include "background_thread.hpp"
+#include "socket.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
 
 #include <redlock/process.hpp>
 
-#include "os/network.hpp"
+#include "network.hpp"
 
 #include <sys/types.h>
 

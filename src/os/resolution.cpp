@@ -1,7 +1,7 @@
-#include "os/resolution.hpp"
+#include "resolution.hpp"
 
-#include "os/scoped_signal_block.hpp"
-#include "os/socket.hpp"
+#include "scoped_signal_block.hpp"
+#include "socket.hpp"
 
 #include <redlock/process.hpp>
 

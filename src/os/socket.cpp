@@ -1,4 +1,4 @@
-#include "os/socket.hpp"
+#include "socket.hpp"
 
 #include <fcntl.h>
 #include <netinet/in.h>

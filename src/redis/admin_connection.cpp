@@ -1,4 +1,4 @@
-#include "redis/admin_connection.hpp"
+#include "admin_connection.hpp"
 
 namespace redlock {
 

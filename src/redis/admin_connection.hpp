@@ -12,8 +12,8 @@
 #include <redlock/detail/reply.hpp>
 #include <redlock/endpoint.hpp>
 
-#include "os/os_network.hpp"
-#include "redis/connection.hpp"
+#include "../os/os_network.hpp"
+#include "connection.hpp"
 
 #include <chrono>
 #include <initializer_list>

@@ -1,9 +1,9 @@
-#include "redis/connection.hpp"
+#include "connection.hpp"
 
 #include <redlock/detail/causes.hpp>
 #include <redlock/detail/connection_choice.hpp>
 
-#include "os/socket.hpp"
+#include "../os/socket.hpp"
 
 #include <algorithm>
 #include <array>

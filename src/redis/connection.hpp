@@ -28,9 +28,9 @@
 #include <redlock/detail/reply.hpp>
 #include <redlock/nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node_config.hpp"
-#include "redis/reply_parser.hpp"
+#include "../os/network.hpp"
+#include "node_config.hpp"
+#include "reply_parser.hpp"
 
 #include <bitset>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Parses the addresses of nodes. Every error names the part that is wrong, and shows no secret.
 #include <redlock/endpoint.hpp>
 
-#include "redis/parse_address.hpp"
+#include "parse_address.hpp"
 
 #include <algorithm>
 #include <cctype>

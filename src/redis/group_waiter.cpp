@@ -1,4 +1,4 @@
-#include "redis/group_waiter.hpp"
+#include "group_waiter.hpp"
 
 #include <algorithm>
 #include <new>

@@ -4,9 +4,9 @@
 
 #include <redlock/nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node.hpp"
-#include "redis/queue_refusals.hpp"
+#include "../os/network.hpp"
+#include "node.hpp"
+#include "queue_refusals.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "redis/listener.hpp"
+#include "listener.hpp"
 
 #include <charconv>
 #include <system_error>

@@ -4,7 +4,7 @@
 
 #include <redlock/entropy.hpp>
 
-#include "redis/connection.hpp"
+#include "connection.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 // Replaces tls.cpp in a build without OpenSSL. Every attempt to use TLS fails with a message.
-#include "redis/tls.hpp"
+#include "tls.hpp"
 
 #include <stdexcept>
 

@@ -3,7 +3,7 @@
 // itself, or one that many rounds *share*. A reply is *late* if no round takes it any more. A connection that
 // a round has for itself is *draining* while late replies are pending. The caller of a function with the
 // suffix _locked has locked mutex_.
-#include "redis/node.hpp"
+#include "node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
 

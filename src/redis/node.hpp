@@ -36,9 +36,9 @@
 #include <redlock/detail/repeated_releases.hpp>
 #include <redlock/nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/connection.hpp"
-#include "redis/listener.hpp"
+#include "../os/network.hpp"
+#include "connection.hpp"
+#include "listener.hpp"
 
 #include <chrono>
 #include <cstddef>

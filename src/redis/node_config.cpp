@@ -1,8 +1,8 @@
-#include "redis/node_config.hpp"
+#include "node_config.hpp"
 
-#include "os/network.hpp"
-#include "os/os_network.hpp"
-#include "redis/sentinel_query.hpp"
+#include "../os/network.hpp"
+#include "../os/os_network.hpp"
+#include "sentinel_query.hpp"
 
 #include <stdexcept>
 #include <string>

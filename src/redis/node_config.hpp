@@ -3,9 +3,9 @@
 
 #include <redlock/endpoint.hpp>
 
-#include "os/resolution.hpp"
-#include "redis/kept_releases.hpp"
-#include "redis/tls.hpp"
+#include "../os/resolution.hpp"
+#include "kept_releases.hpp"
+#include "tls.hpp"
 
 #include <atomic>
 #include <chrono>

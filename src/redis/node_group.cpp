@@ -1,8 +1,8 @@
-#include "redis/node_group.hpp"
+#include "node_group.hpp"
 
 #include <redlock/detail/verbs.hpp>
 
-#include "redis/group_waiter.hpp"
+#include "group_waiter.hpp"
 
 #include <algorithm>
 #include <array>

@@ -11,9 +11,9 @@
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node.hpp"
-#include "redis/round_driver.hpp"
+#include "../os/network.hpp"
+#include "node.hpp"
+#include "round_driver.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -2,7 +2,7 @@
 // table is in node.hpp. A connection is *draining* while replies are pending on it that no round takes any
 // more. It is *probing* if it is being made without a command. The caller of a function with the suffix
 // _locked has locked mutex_.
-#include "redis/node.hpp"
+#include "node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/own_connection_choice.hpp>

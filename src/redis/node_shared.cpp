@@ -4,7 +4,7 @@
 // or the background task of SharedRounds, or the thread that closes the nodes. They lock the mutex of Node
 // nevertheless, because they call functions that own connections use as well. It is not held while a user
 // continues, because the user may join and leave connections then.
-#include "redis/node.hpp"
+#include "node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>

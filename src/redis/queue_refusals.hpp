@@ -5,7 +5,7 @@
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 
-#include "redis/node.hpp"
+#include "node.hpp"
 
 #include <array>
 #include <cstddef>

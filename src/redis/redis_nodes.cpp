@@ -3,10 +3,10 @@
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
-#include "loop/loop_group.hpp"
-#include "os/os_network.hpp"
-#include "redis/parse_address.hpp"
-#include "redis/thread_group.hpp"
+#include "../loop/loop_group.hpp"
+#include "../os/os_network.hpp"
+#include "parse_address.hpp"
+#include "thread_group.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // The only file that includes hiredis, of which it uses only the reader. Sockets are created, written and
 // read elsewhere, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and
 // resolves names without a time limit.
-#include "redis/reply_parser.hpp"
+#include "reply_parser.hpp"
 
 #include <hiredis/hiredis.h>
 

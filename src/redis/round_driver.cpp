@@ -5,7 +5,7 @@
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
-#include "redis/round_driver.hpp"
+#include "round_driver.hpp"
 
 #include <redlock/detail/causes.hpp>
 

@@ -24,9 +24,9 @@
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node.hpp"
-#include "redis/woken_rounds.hpp"
+#include "../os/network.hpp"
+#include "node.hpp"
+#include "woken_rounds.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,9 +1,9 @@
-#include "redis/sentinel_query.hpp"
+#include "sentinel_query.hpp"
 
 #include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
-#include "redis/connection.hpp"
+#include "connection.hpp"
 
 #include <algorithm>
 #include <charconv>

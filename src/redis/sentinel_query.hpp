@@ -6,9 +6,9 @@
 // may be cut off from the others together with the former master, and go on naming it.
 #pragma once
 
-#include "os/network.hpp"
-#include "os/resolution.hpp"
-#include "redis/node_config.hpp"
+#include "../os/network.hpp"
+#include "../os/resolution.hpp"
+#include "node_config.hpp"
 
 #include <cstddef>
 #include <cstdint>

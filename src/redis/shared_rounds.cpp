@@ -1,9 +1,9 @@
-#include "redis/shared_rounds.hpp"
+#include "shared_rounds.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>
 
-#include "redis/request_copies.hpp"
+#include "request_copies.hpp"
 
 #include <algorithm>
 #include <chrono>

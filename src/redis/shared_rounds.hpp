@@ -53,8 +53,8 @@
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node_group.hpp"
+#include "../os/network.hpp"
+#include "node_group.hpp"
 
 #include <atomic>
 #include <chrono>

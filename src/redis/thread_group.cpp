@@ -1,4 +1,4 @@
-#include "redis/thread_group.hpp"
+#include "thread_group.hpp"
 
 #include <redlock/detail/renewer.hpp>
 #include <redlock/detail/sharing_choice.hpp>

@@ -5,9 +5,9 @@
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
-#include "os/network.hpp"
-#include "redis/node_group.hpp"
-#include "redis/shared_rounds.hpp"
+#include "../os/network.hpp"
+#include "node_group.hpp"
+#include "shared_rounds.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,8 +1,8 @@
-#include "redis/tls.hpp"
+#include "tls.hpp"
 
 #include <redlock/detail/causes.hpp>
 
-#include "os/exit_gate.hpp"
+#include "../os/exit_gate.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
