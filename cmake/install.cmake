@@ -6,11 +6,22 @@ include(CMakePackageConfigHelpers)
 get_target_property(redlock_type redlock TYPE)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/redlock")
 install(
-    TARGETS redlock_core redlock redlock_asio
+    TARGETS redlock_core redlock redlock_asio redlock_headers
     EXPORT redlockTargets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE COMPONENT development
     FILE_SET HEADERS COMPONENT development
+)
+install(
+    DIRECTORY src/
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redlock/src"
+    COMPONENT development
+    FILES_MATCHING PATTERN "*.[ch]pp" PATTERN lua EXCLUDE PATTERN tool EXCLUDE
+)
+install(
+    FILES "${PROJECT_BINARY_DIR}/headers/generated/redlock/src/scripts.cpp"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redlock/src"
+    COMPONENT development
 )
 install(
     EXPORT redlockTargets

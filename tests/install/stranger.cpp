@@ -1,7 +1,12 @@
 // The shortest program that needs all of redlock: its headers, its library, and hiredis. It asks three nodes
-// that do not exist, and must get error codes that compare equal to its own.
+// that do not exist, and must get error codes that compare equal to its own. Whatever links the library
+// defines REDLOCK_LINKED, so that redlock/src.hpp is an error.
 #include <iostream>
 #include <redlock/redlock.hpp>
+
+#ifndef REDLOCK_LINKED
+#error "redlock/src.hpp could be combined with the library"
+#endif
 
 int main() {
     using namespace std::chrono_literals;

@@ -105,7 +105,7 @@ class Build:
     def compile_scripts(self, copy, target):
         """Embeds the Lua scripts of `copy` as the build does, and compiles the result."""
         written = target.with_suffix(".cpp")
-        embedded = self.directory / "src/scripts.cpp"
+        embedded = self.directory / "headers/generated/redlock/src/scripts.cpp"
         line = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", str(embedded)]).stdout.strip()
         command = line.splitlines()[-1].replace(f"{ROOT}/src", f"{copy}/src").replace(str(embedded), str(written))
         done = run(command, cwd=self.directory, shell=True)

@@ -1,0 +1,2 @@
+// The source file with which a program compiles the library.
+#include <redlock/src.hpp>
