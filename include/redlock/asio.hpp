@@ -159,7 +159,8 @@ private:
 ///
 ///     the release is                               | run() goes on until it is answered, but at most for
 ///     ---------------------------------------------+------------------------------------------------------
-///     sent                                         | one NodesOptions::node_timeout
+///     sent                                         | two NodesOptions::node_timeouts; then it is sent
+///                                                  | again if its connection may be dead
 ///     not sent, because the socket is full or is   | the longest ttl of the locks with this context and
 ///     still connecting, or a name is not resolved  | this Nodes object; by then the keys have expired
 ///

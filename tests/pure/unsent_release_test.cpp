@@ -127,11 +127,11 @@ TEST_F(UnsentRelease, IsSentInTheBackgroundAlthoughAnotherNodeStaysUnreachable) 
     }
 }
 
-TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
+TEST_F(UnsentRelease, IsSentInTheBackgroundForTwoNodeTimeoutsOnly) {
     auto it = held();
     become_unreachable();
     it.unlock();
-    network.pass(node_timeout + node_timeout / 4);
+    network.pass(2 * node_timeout + node_timeout / 2);
     reach_again();
     network.pass(1h);
     EXPECT_EQ(keys(), 3U);
