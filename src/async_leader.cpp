@@ -4,7 +4,6 @@
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/error.hpp>
 
-#include "leadership.hpp"
 #include "loop/front.hpp"
 #include "loop/later_call.hpp"
 #include "loop/scheduler.hpp"

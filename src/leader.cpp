@@ -6,7 +6,6 @@
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
 
-#include "leadership.hpp"
 #include "term_sequence.hpp"
 
 #include <algorithm>

@@ -5,6 +5,8 @@
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/leader.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
 #include <redlock/result.hpp>
 
 #include <chrono>
@@ -14,6 +16,9 @@
 #include <utility>
 
 namespace redlock::detail {
+
+/// Returns the options of the lock of a leader. Throws std::invalid_argument if they cannot work.
+LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes);
 
 /// The class does no I/O, and reads no clock. Its owner, a Leader or an AsyncLeader, does what the state
 /// says, and then calls a function that leaves the state:
