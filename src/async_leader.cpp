@@ -107,11 +107,11 @@ void AsyncLeader::Impl::act() {
 
 void AsyncLeader::Impl::campaign() {
     try {
-        lock_.acquire(algorithm::AcquireLimits{.attempts = options_.retry.attempts, .wait_while_held = true},
-                      [this](Result result) {
-                          sequence_.campaigned(std::move(result), lock_.remaining());
-                          act();
-                      });
+        lock_.acquire_within({.attempts = options_.retry.attempts, .wait_while_held = true},
+                             [this](Result result) {
+                                 sequence_.campaigned(std::move(result), lock_.remaining());
+                                 act();
+                             });
     } catch (const std::bad_alloc&) {
         sequence_.campaigned(Result{std::make_error_code(std::errc::not_enough_memory)}, {});
         act();
@@ -124,7 +124,7 @@ void AsyncLeader::Impl::lead() {
     const auto self = shared_from_this();
     const auto work = work_;
     const auto number = ++number_;
-    term_.emplace(Term{{lock_.state(), lock_.state()->number()}, front->clock()});
+    term_.emplace(Term{lock_.acquisition(), front->clock()});
     AsyncTerm::End end;
     try {
         end = [self, number](std::exception_ptr failure) { self->end_work(number, std::move(failure)); };

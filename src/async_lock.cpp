@@ -83,8 +83,7 @@ public:
     using Task::now;
 
     bool in_owning_process() const noexcept { return front->in_owning_process(); }
-    const detail::LeaseState& state() const noexcept { return *state_; }
-    const std::shared_ptr<detail::LeaseState>& shared_state() const noexcept { return state_; }
+    const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
     const LockOptions& options() const noexcept { return options_; }
 
     void acquire(const algorithm::AcquireLimits& limits, Completion done);
@@ -277,6 +276,7 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
     impl_ = std::make_shared<Impl>(front_, std::move(names), std::move(options), acquires);
+    state_ = impl_->state();
 }
 
 AsyncLock::~AsyncLock() {
@@ -284,50 +284,16 @@ AsyncLock::~AsyncLock() {
 }
 
 // NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its loop
-AsyncLock::AsyncLock(AsyncLock&& other) noexcept : front_(other.front_), impl_(std::move(other.impl_)) {}
+AsyncLock::AsyncLock(AsyncLock&& other) noexcept
+    : LeaseView(std::move(other)), front_(other.front_), impl_(std::move(other.impl_)) {}
 
 AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
     if (this == &other) return *this;
     if (impl_) impl_->leave();
+    LeaseView::operator=(std::move(other));
     front_ = other.front_;
     impl_ = std::move(other.impl_);
     return *this;
-}
-
-bool AsyncLock::valid() const noexcept {
-    return remaining() > std::chrono::nanoseconds::zero();
-}
-
-std::chrono::nanoseconds AsyncLock::remaining() const noexcept {
-    if (!impl_ || !impl_->in_owning_process()) return std::chrono::nanoseconds::zero();
-    const auto now = impl_->now();  // read before the lease, as in Lock::valid()
-    const auto lease = impl_->state().lease();
-    return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
-}
-
-std::stop_token AsyncLock::lost() const {
-    return impl_ && impl_->in_owning_process() ? impl_->state().lost() : std::stop_token{};
-}
-
-const std::string& AsyncLock::resource() const noexcept {
-    static const std::string none;
-    return impl_ ? impl_->state().resources().front() : none;
-}
-
-Resources AsyncLock::resources() const noexcept {
-    return impl_ ? impl_->state().resources() : Resources{};
-}
-
-std::string_view AsyncLock::owner() const noexcept {
-    return impl_ && impl_->in_owning_process() ? impl_->state().owner() : std::string_view{};
-}
-
-std::uint64_t AsyncLock::fencing_token() const noexcept {
-    return impl_ && impl_->in_owning_process() ? impl_->state().lease().fencing_token : 0;
-}
-
-std::shared_ptr<detail::LeaseState> AsyncLock::state() const noexcept {
-    return impl_ ? impl_->shared_state() : nullptr;
 }
 
 Clock::time_point AsyncLock::now() const noexcept {
@@ -345,14 +311,14 @@ void AsyncLock::acquire(Completion done) {
 }
 
 void AsyncLock::try_acquire(Completion done) {
-    acquire(algorithm::AcquireLimits{.attempts = 1, .queue_timeout = {}}, std::move(done));
+    acquire_within({.attempts = 1, .queue_timeout = {}}, std::move(done));
 }
 
 void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
-    acquire(algorithm::AcquireLimits{.deadline = deadline}, std::move(done));
+    acquire_within({.deadline = deadline}, std::move(done));
 }
 
-void AsyncLock::acquire(const algorithm::AcquireLimits& limits, Completion done) {
+void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
     if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
     impl_->acquire(limits, std::move(done));
 }
@@ -370,7 +336,7 @@ void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
 
 void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
     if (!impl_) return;
-    const auto& nodes = impl_->state().nodes();
+    const auto& nodes = state_->nodes();
     detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
                       nodes.quarantine());
 }

@@ -51,87 +51,40 @@ Lock& Lock::operator=(Lock&& other) noexcept {
     clock_ = other.clock_;
     entropy_ = other.entropy_;
     options_ = std::move(other.options_);
-    state_ = std::move(other.state_);
+    LeaseView::operator=(std::move(other));
     return *this;
-}
-
-// ---- Questions
-
-bool Lock::valid() const noexcept {
-    // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
-    // and the answer would be false although the lease was valid all the time.
-    const auto now = clock_->now();
-    return in_owning_process() && state_->lease().valid_at(now);
-}
-
-std::chrono::nanoseconds Lock::remaining() const noexcept {
-    if (!in_owning_process()) return std::chrono::nanoseconds::zero();
-    const auto now = clock_->now();
-    const auto lease = state_->lease();
-    return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
-}
-
-std::stop_token Lock::lost() const {
-    return in_owning_process() ? state_->lost() : std::stop_token{};
-}
-
-const std::string& Lock::resource() const noexcept {
-    static const std::string none;
-    return state_ ? state_->resources().front() : none;
-}
-
-Resources Lock::resources() const noexcept {
-    return state_ ? state_->resources() : Resources{};
-}
-
-std::string_view Lock::owner() const noexcept {
-    return in_owning_process() ? state_->owner() : std::string_view{};
-}
-
-std::uint64_t Lock::fencing_token() const noexcept {
-    return in_owning_process() ? state_->lease().fencing_token : 0;
-}
-
-detail::Acquisition Lock::acquisition() const {
-    return {state_, state_->number()};
-}
-
-bool Lock::in_owning_process() const noexcept {
-    return state_ && state_->in_owning_process();
 }
 
 // ---- Acquiring
 
 Result Lock::acquire(std::stop_token stop) {
     const auto& [attempts, delay] = options_.retry;
-    return acquire(
-        algorithm::AcquireLimits{.attempts = attempts,
-                                 .stop = std::move(stop),
-                                 .queue_timeout = options_.queue_timeout.value_or((attempts - 1) * delay)});
+    return acquire_within({.attempts = attempts,
+                           .stop = std::move(stop),
+                           .queue_timeout = options_.queue_timeout.value_or((attempts - 1) * delay)});
 }
 
 Result Lock::try_acquire() {
-    return acquire(algorithm::AcquireLimits{.attempts = 1, .queue_timeout = {}});
+    return acquire_within({.attempts = 1, .queue_timeout = {}});
 }
 
 Result Lock::acquire_by(Clock::time_point deadline, std::stop_token stop) {
-    return acquire(algorithm::AcquireLimits{.deadline = deadline, .stop = std::move(stop)});
+    return acquire_within({.deadline = deadline, .stop = std::move(stop)});
 }
 
 void Lock::lock() {
-    const auto result =
-        acquire(algorithm::AcquireLimits{.attempts = options_.retry.attempts, .wait_while_held = true});
+    const auto result = acquire_within({.attempts = options_.retry.attempts, .wait_while_held = true});
     if (!result) throw Error(result.error(), result.message());
 }
 
-Result Lock::acquire(const algorithm::AcquireLimits& limits) {
+Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     try {
         if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
             state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
                                                           state_->acquires());
-        return state_->acquires() == detail::Acquires::all ? acquire<flow::Acquire>(limits)
-                                                           : acquire<flow::AcquireSlot>(limits);
+        return state_->acquires() == detail::Acquires::all ? run_acquire<flow::Acquire>(limits)
+                                                           : run_acquire<flow::AcquireSlot>(limits);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (const flow::NoThread& error) {
@@ -140,7 +93,7 @@ Result Lock::acquire(const algorithm::AcquireLimits& limits) {
 }
 
 template <class AcquireFlow>
-Result Lock::acquire(const algorithm::AcquireLimits& limits) {
+Result Lock::run_acquire(const algorithm::AcquireLimits& limits) {
     flow::BlockingOperation operation{*nodes_};
     flow::AcquireLock<AcquireFlow> acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
     const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
@@ -166,20 +119,21 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
 // ---- Releasing
 
 Result Lock::release() noexcept {
-    return release(flow::Replies::awaited);
+    return release_current(flow::Replies::awaited);
 }
 
 void Lock::unlock() noexcept {
-    (void)release(flow::Replies::not_awaited);
+    (void)release_current(flow::Replies::not_awaited);
 }
 
 /// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
 /// the lock has been acquired again since.
-Result Lock::release(flow::Replies replies) noexcept {
+Result Lock::release_current(flow::Replies replies) noexcept {
     try {
         if (!in_owning_process()) return Result{Errc::not_held};
         const auto& context = detail::renewal_context();
-        return release(context.lost_lease == state_.get() ? context.number : state_->number(), replies);
+        const auto number = context.lost_lease == state_.get() ? context.number : state_->number();
+        return release_numbered(number, replies);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (...) {  // a Nodes implementation of the user has broken its contract
@@ -187,7 +141,7 @@ Result Lock::release(flow::Replies replies) noexcept {
     }
 }
 
-Result Lock::release(std::uint64_t number, flow::Replies replies) {
+Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
     flow::BlockingOperation operation{*nodes_};
     flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
     const auto error = flow::run_blocking(operation, release.run());
@@ -197,7 +151,7 @@ Result Lock::release(std::uint64_t number, flow::Replies replies) {
 void Lock::release_quietly() noexcept {
     try {
         if (in_owning_process() && !state_->lease().empty())
-            (void)release(state_->number(), flow::Replies::not_awaited);
+            (void)release_numbered(state_->number(), flow::Replies::not_awaited);
     } catch (...) {  // NOLINT(bugprone-empty-catch): nobody reads the result
     }
 }

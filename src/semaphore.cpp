@@ -36,20 +36,19 @@ LockOptions checked(LockOptions options) {
 
 Semaphore::Semaphore(Nodes& nodes, std::string_view name, std::size_t limit, LockOptions options,
                      Clock& clock, Entropy& entropy)
-    : lock_(nodes, slots_of(name, limit), checked(std::move(options)), clock, entropy,
-            detail::Acquires::one) {}
+    : Lock(nodes, slots_of(name, limit), checked(std::move(options)), clock, entropy, detail::Acquires::one) {
+}
 
 std::size_t Semaphore::slot() const noexcept {
-    return lock_.state_ ? lock_.state_->slot() : 0;
+    return state_ ? state_->slot() : 0;
 }
 
 AsyncSemaphore::AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit,
                                LockOptions options)
-    : lock_(nodes, slots_of(name, limit), checked(std::move(options)), detail::Acquires::one) {}
+    : AsyncLock(nodes, slots_of(name, limit), checked(std::move(options)), detail::Acquires::one) {}
 
 std::size_t AsyncSemaphore::slot() const noexcept {
-    const auto state = lock_.state();
-    return state ? state->slot() : 0;
+    return state_ ? state_->slot() : 0;
 }
 
 }  // namespace redlock

@@ -19,6 +19,7 @@
 #include <redlock/async_nodes.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/export.hpp>
+#include <redlock/lease_view.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resources.hpp>
 #include <redlock/result.hpp>
@@ -40,7 +41,6 @@ namespace algorithm {
 struct AcquireLimits;
 }
 namespace detail {
-class LeaseState;
 class Renewer;               // the base class of Watchdog (watchdog.hpp)
 enum class Acquires : bool;  // a lock acquires all of its resources, and a semaphore acquires one slot
 }  // namespace detail
@@ -124,7 +124,7 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// an acquisition, some nodes may have set the key already. The loop sends them a release before the
 /// operation ends. If there is no memory for this release either, the loop tries again, until the keys have
 /// expired at the latest. So such an operation can take one ttl longer than the times below.
-class REDLOCK_EXPORT AsyncLock {
+class REDLOCK_EXPORT AsyncLock : public LeaseView {
 public:
     /// Prepares a lock, as the constructor of Lock does. The lock may outlive the AsyncNodes (see there).
     /// LockOptions::watchdog must be null or loop_watchdog(). Throws std::invalid_argument if the resources
@@ -147,19 +147,13 @@ public:
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     AsyncLock& operator=(AsyncLock&& other) noexcept;
 
-    // ---- Queries, see Lock. Any thread may call them.
+    // ---- Queries, see LeaseView. Any thread may call them.
 
-    bool valid() const noexcept;
-    std::chrono::nanoseconds remaining() const noexcept;
     /// Returns a token as Lock::lost() does. With loop_watchdog(), a stop is requested on the token when the
     /// lock is lost, and inside AsyncNodes::shut_down(), which ends the extensions. In both cases, each
     /// std::stop_callback on the token is called in the loop. The callback may call any function of any lock,
     /// and may destroy the lock. If it releases or destroys the lock, LockOptions::on_lost is not called.
-    std::stop_token lost() const;
-    const std::string& resource() const noexcept;
-    Resources resources() const noexcept;
-    std::string_view owner() const noexcept;
-    std::uint64_t fencing_token() const noexcept;
+    using LeaseView::lost;
 
     // ---- Operations, see Lock for their results. Each function with a completion begins an operation and
     // returns at once. The extensions of loop_watchdog() are no operations, and no operation waits for them.
@@ -204,10 +198,9 @@ private:
     AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
               detail::Acquires acquires);
 
-    std::shared_ptr<detail::LeaseState> state() const noexcept;  // the lease; null if moved from
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
-    void acquire(const algorithm::AcquireLimits& limits, Completion done);
+    void acquire_within(const algorithm::AcquireLimits& limits, Completion done);
 
     std::shared_ptr<loop::Front> front_;  // the state of the AsyncNodes, which its locks share
     std::shared_ptr<Impl> impl_;          // null if moved from

@@ -32,7 +32,8 @@ namespace redlock {
 /// A semaphore in an event loop. The rules of AsyncLock apply to its threads, operations, completions and
 /// memory. LockOptions::on_lost may release or destroy an AsyncSemaphore, because the loop calls on_lost.
 /// (The on_lost of a Semaphore runs in another thread, and a Semaphore belongs to one thread at a time.)
-class REDLOCK_EXPORT AsyncSemaphore {
+/// The resources of the base class are the slots, and it holds one of them.
+class REDLOCK_EXPORT AsyncSemaphore : AsyncLock {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. The semaphore may outlive
     /// the AsyncNodes (see there). LockOptions::watchdog must be null or loop_watchdog(). Throws
@@ -43,16 +44,12 @@ public:
 
     // ---- Queries, see Semaphore. Any thread may call them, as those of AsyncLock.
 
-    bool valid() const noexcept { return lock_.valid(); }
-    std::chrono::nanoseconds remaining() const noexcept { return lock_.remaining(); }
-    std::stop_token lost() const { return lock_.lost(); }
-    std::string_view owner() const noexcept { return lock_.owner(); }
-    std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
+    using LeaseView::valid, LeaseView::remaining, AsyncLock::lost, LeaseView::owner, LeaseView::fencing_token;
     /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
     /// last, or 0 before the first attempt.
     std::size_t slot() const noexcept;
     /// Returns the key of slot(). The reference can be used as long as the object exists.
-    const std::string& resource() const noexcept { return lock_.resource(); }
+    using LeaseView::resource;
 
     // ---- Operations, see AsyncLock. semaphore.hpp says how an attempt chooses a slot, and how long it takes
     // at most. The message and the votes of a result are about the last slot that was tried, but its error
@@ -60,30 +57,14 @@ public:
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. The operation takes at most the time
     /// for which Semaphore::acquire() blocks.
-    void acquire(Completion done) { lock_.acquire(std::move(done)); }
+    using AsyncLock::acquire;
     /// Makes one attempt. The operation takes at most the time for which Semaphore::try_acquire() blocks.
-    void try_acquire(Completion done) { lock_.try_acquire(std::move(done)); }
+    using AsyncLock::try_acquire;
     /// Makes attempts until `span` is over. The operation takes at most `span` plus one node_timeout.
-    template <class Rep, class Period>
-    void acquire_for(std::chrono::duration<Rep, Period> span, Completion done) {
-        lock_.acquire_for(span, std::move(done));
-    }
+    using AsyncLock::acquire_for;
 
-    /// Extends the slot as Lock::extend() extends a lock. The operation takes at most one node_timeout.
-    void extend(Completion done) { lock_.extend(std::move(done)); }
-    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
-    void extend(std::chrono::milliseconds ttl, Completion done) { lock_.extend(ttl, std::move(done)); }
-    /// Throws the exception that extend() would throw for this ttl.
-    void check_ttl(std::chrono::milliseconds ttl) const { lock_.check_ttl(ttl); }
-
-    /// Releases the slot, as AsyncLock::release() releases a lock.
-    void release(Completion done) { lock_.release(std::move(done)); }
-
-    /// Cancels an acquisition, as AsyncLock::cancel() does.
-    void cancel() noexcept { lock_.cancel(); }
-
-private:
-    AsyncLock lock_;  // its resources are the slots, and it holds one of them
+    // These functions do for the slot what they do for an AsyncLock.
+    using AsyncLock::extend, AsyncLock::check_ttl, AsyncLock::release, AsyncLock::cancel;
 };
 
 }  // namespace redlock

@@ -84,6 +84,7 @@
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/lease_view.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resources.hpp>
@@ -104,8 +105,6 @@ namespace algorithm {
 struct AcquireLimits;
 }
 namespace detail {
-class LeaseState;
-struct Acquisition;
 enum class Acquires : bool;  // all resources, or one of them for a Semaphore
 }  // namespace detail
 namespace flow {
@@ -114,7 +113,9 @@ enum class Replies : bool;  // whether a release waits for them
 
 class Semaphore;
 
-class REDLOCK_EXPORT Lock {
+/// A lock. Its queries are the functions of LeaseView: valid(), remaining(), lost(), resource(), resources(),
+/// owner() and fencing_token().
+class REDLOCK_EXPORT Lock : public LeaseView {
 public:
     /// Prepares a lock on one resource, or on several, as in {"a", "b"}. Does no I/O.
     ///
@@ -137,35 +138,6 @@ public:
     Lock(Lock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
-
-    // ---- Queries. They do no I/O.
-
-    /// Returns true if the lock is held. Once valid() is false, it stays false for this acquisition.
-    bool valid() const noexcept;
-
-    /// Returns how long valid() stays true if the lock is not extended or released. Returns zero if valid()
-    /// is false. A watchdog that reports the loss of the lock ends the validity up to 5 ms earlier, see
-    /// LockOptions::on_lost.
-    std::chrono::nanoseconds remaining() const noexcept;
-
-    /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
-    /// LockOptions::on_lost). Each acquisition has a new token, so call this function after the acquisition.
-    std::stop_token lost() const;
-
-    /// Returns the resource, or if there are several, the first one in sorted order.
-    const std::string& resource() const noexcept;
-
-    /// Returns all resources, sorted and each once.
-    Resources resources() const noexcept;
-
-    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes; empty if the lock
-    /// is free. The view can be read until the next call that acquires, even after a release.
-    std::string_view owner() const noexcept;
-
-    /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
-    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. See
-    /// fencing.hpp.
-    std::uint64_t fencing_token() const noexcept;
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
@@ -307,25 +279,20 @@ private:
         return std::chrono::ceil<nanoseconds>(until - now);
     }
 
-    /// Returns the LeaseState, and the number of the current acquisition.
-    detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
-    Result acquire(const algorithm::AcquireLimits& limits);
+    Result acquire_within(const algorithm::AcquireLimits& limits);
     template <class AcquireFlow>
-    Result acquire(const algorithm::AcquireLimits& limits);
-    Result release(flow::Replies replies) noexcept;
+    Result run_acquire(const algorithm::AcquireLimits& limits);
+    Result release_current(flow::Replies replies) noexcept;
     /// Releases the acquisition with this number, unless it has ended.
-    Result release(std::uint64_t number, flow::Replies replies);
+    Result release_numbered(std::uint64_t number, flow::Replies replies);
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
-    /// Returns true if this process has made the LeaseState.
-    bool in_owning_process() const noexcept;
 
     Nodes* nodes_;
     Clock* clock_;
     Entropy* entropy_;
     LockOptions options_;
-    std::shared_ptr<detail::LeaseState> state_;  // null if moved from
 };
 
 }  // namespace redlock

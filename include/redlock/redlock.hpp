@@ -20,7 +20,8 @@
 //     }                                           // released here
 //
 // The headers:
-//     lock.hpp         the lock: its operations, its queries, its states
+//     lock.hpp         the lock: its operations, its states
+//     lease_view.hpp   the queries of a lock
 //     options.hpp      the options of a lock: ttl, retries, drift and others
 //     redis_nodes.hpp  the N Redis servers and the connections to them
 //     result.hpp       what an operation returns

@@ -40,8 +40,9 @@
 
 namespace redlock {
 
-/// A semaphore with the interface of Lock. It belongs to one thread at a time.
-class REDLOCK_EXPORT Semaphore {
+/// A semaphore with the interface of Lock. It belongs to one thread at a time. The resources of the base
+/// class are the slots, and it holds one of them.
+class REDLOCK_EXPORT Semaphore : Lock {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. `nodes`, `clock` and `entropy`
     /// must outlive it. Throws std::invalid_argument, with the name of the field, if an argument or an option
@@ -51,16 +52,11 @@ public:
 
     // ---- Queries, as those of Lock, about the slot that is held.
 
-    bool valid() const noexcept { return lock_.valid(); }
-    std::chrono::nanoseconds remaining() const noexcept { return lock_.remaining(); }
-    std::stop_token lost() const { return lock_.lost(); }
-    std::string_view owner() const noexcept { return lock_.owner(); }
-    std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
-
+    using LeaseView::valid, LeaseView::remaining, LeaseView::lost, LeaseView::owner, LeaseView::fencing_token;
     /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
     std::size_t slot() const noexcept;
     /// Returns the key of slot().
-    const std::string& resource() const noexcept { return lock_.resource(); }
+    using LeaseView::resource;
 
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
@@ -68,37 +64,12 @@ public:
     /// Acquires a slot. Blocks as long as Lock::acquire(), but an attempt blocks for at most (L × (N + 1) +
     /// 1) × node_timeout: a round and a release for each slot, and one round that finds out which slots are
     /// free. N is the number of nodes.
-    Result acquire(std::stop_token stop = {}) { return lock_.acquire(std::move(stop)); }
-    Result try_acquire() { return lock_.try_acquire(); }
-    template <class Rep, class Period>
-    Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
-        return lock_.acquire_for(span, std::move(stop));
-    }
-    template <class TheirClock, class Duration>
-    Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
-        return lock_.acquire_until(until, std::move(stop));
-    }
-
-    Result extend() { return lock_.extend(); }
-    Result extend(std::chrono::milliseconds ttl) { return lock_.extend(ttl); }
-    Result release() noexcept { return lock_.release(); }
+    using Lock::acquire, Lock::try_acquire, Lock::acquire_for, Lock::acquire_until;
+    using Lock::extend, Lock::release;
 
     // ---- The interface of std::timed_mutex, as that of Lock.
 
-    void lock() { lock_.lock(); }
-    bool try_lock() { return lock_.try_lock(); }
-    template <class Rep, class Period>
-    bool try_lock_for(std::chrono::duration<Rep, Period> span) {
-        return lock_.try_lock_for(span);
-    }
-    template <class TheirClock, class Duration>
-    bool try_lock_until(std::chrono::time_point<TheirClock, Duration> until) {
-        return lock_.try_lock_until(until);
-    }
-    void unlock() noexcept { lock_.unlock(); }
-
-private:
-    Lock lock_;  // its resources are the slots, and it holds one of them
+    using Lock::lock, Lock::try_lock, Lock::try_lock_for, Lock::try_lock_until, Lock::unlock;
 };
 
 }  // namespace redlock

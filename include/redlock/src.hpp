@@ -47,6 +47,7 @@
 #include <redlock/src/flow/place_in_queue.cpp>
 #include <redlock/src/flow/retries.cpp>
 #include <redlock/src/leader.cpp>
+#include <redlock/src/lease_view.cpp>
 #include <redlock/src/lock.cpp>
 #include <redlock/src/loop/front.cpp>
 #include <redlock/src/loop/listeners.cpp>

@@ -1,0 +1,65 @@
+// The queries of a lock. They say what the client knows about its lease (lease.hpp), and do no I/O.
+#pragma once
+
+#include <redlock/export.hpp>
+#include <redlock/resources.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace redlock {
+
+namespace detail {
+class LeaseState;
+struct Acquisition;
+}  // namespace detail
+
+/// The base class of Lock and AsyncLock: the queries that they have in common.
+class REDLOCK_EXPORT LeaseView {
+public:
+    /// Returns true if the lock is held. Once valid() is false, it stays false for this acquisition.
+    bool valid() const noexcept;
+
+    /// Returns how long valid() stays true if the lock is not extended or released. Returns zero if valid()
+    /// is false. A watchdog that reports the loss of the lock ends the validity up to 5 ms earlier, see
+    /// LockOptions::on_lost.
+    std::chrono::nanoseconds remaining() const noexcept;
+
+    /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
+    /// LockOptions::on_lost). Each acquisition has a new token, so call this function after the acquisition.
+    std::stop_token lost() const;
+
+    /// Returns the resource, or if there are several, the first one in sorted order.
+    const std::string& resource() const noexcept;
+
+    /// Returns all resources, sorted and each once.
+    Resources resources() const noexcept;
+
+    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes; empty if the lock
+    /// is free. The view can be read until the next call that acquires, even after a release.
+    std::string_view owner() const noexcept;
+
+    /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
+    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. See
+    /// fencing.hpp.
+    std::uint64_t fencing_token() const noexcept;
+
+protected:
+    LeaseView() noexcept = default;
+    ~LeaseView() = default;
+    LeaseView(LeaseView&&) noexcept = default;
+    LeaseView& operator=(LeaseView&&) noexcept = default;
+
+    /// Returns the LeaseState, and the number of the current acquisition.
+    detail::Acquisition acquisition() const;
+    /// Returns true if this process has made the LeaseState.
+    bool in_owning_process() const noexcept;
+
+    std::shared_ptr<detail::LeaseState> state_{};  // null if moved from
+};
+
+}  // namespace redlock
