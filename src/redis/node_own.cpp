@@ -259,8 +259,9 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
 
 /// Writes the unsent bytes of the draining connections, and reads their late replies. A connection without
 /// pending replies becomes idle. A connection that has not replied to a release for node_timeout is broken,
-/// so that the release is sent again, unless the release could overtake a SET. Any step may throw
-/// std::bad_alloc, so a connection is removed from the list before it is passed on.
+/// so that the release is sent again, unless the release could overtake a SET. A connection that *hangs*, in
+/// the making for max_connecting, is dropped for the same purpose. Any step may throw std::bad_alloc, so a
+/// connection is removed from the list before it is passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
@@ -283,7 +284,10 @@ void Node::drain_locked(Clock::time_point now) {
         const bool silent = now < it->until && now - it->silent_since >= config_.node_timeout;
         if (silent && break_if_silent(connection)) drop_older_idle_locked(connection, now);
         const bool drained = !connection.broken() && connection.pending().none();
-        if (!drained && !connection.broken() && now < it->until) {
+        // The address may be dead although the server answers at another one, or on another connection.
+        const bool hangs = !connection.broken() && !connection.established() &&
+                           now - connection.since() >= detail::max_connecting;
+        if (!drained && !connection.broken() && !hangs && now < it->until) {
             ++it;
             continue;
         }
@@ -293,8 +297,9 @@ void Node::drain_locked(Clock::time_point now) {
             keep_idle_locked(std::move(taken), now);
             continue;
         }
-        if (!taken->broken()) taken->forget_releases();
-        drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+        if (!taken->broken() && !hangs) taken->forget_releases();
+        drop_locked(std::move(taken), now, Errc::timed_out,
+                    hangs ? detail::while_connecting : "replies were pending for too long");
     }
 }
 
