@@ -159,8 +159,7 @@ private:
 ///
 ///     the release is                               | run() goes on until it is answered, but at most for
 ///     ---------------------------------------------+------------------------------------------------------
-///     sent                                         | two NodesOptions::node_timeouts; then it is sent
-///                                                  | again if its connection may be dead
+///     sent                                         | one NodesOptions::node_timeout
 ///     not sent, because the socket is full or is   | the longest ttl of the locks with this context and
 ///     still connecting, or a name is not resolved  | this Nodes object; by then the keys have expired
 ///

@@ -151,8 +151,8 @@ void LoopGroup::proceed() {
 ///     -----------------------+---------------------+-----------------------------------------------------
 ///     is not written (whole) | the longest ttl     | by then its keys have expired
 ///                            | after the rounds    |
-///     is written             | 2 node_timeouts     | the server has it; if no reply comes for one
-///                            | after the rounds    | node_timeout, proceed() may send it again
+///     is written             | node_timeout after  | the server has it; it is only sent again if the
+///                            | the rounds          | connection breaks
 ///
 /// Returns the end of the first limit.
 Clock::time_point LoopGroup::find_connections_to_watch() {
@@ -165,7 +165,7 @@ Clock::time_point LoopGroup::find_connections_to_watch() {
     auto next = Clock::never();
     std::erase_if(found_, [&, now = now()](const PollEntry& it) {
         const bool unwritten = it.writes || it.socket == nullptr;
-        const auto until = idle_since_ + (unwritten ? longest_ttl_ : 2 * group_.node_timeout());
+        const auto until = idle_since_ + (unwritten ? longest_ttl_ : group_.node_timeout());
         if (now >= until) return true;
         next = std::min(next, until);
         return false;

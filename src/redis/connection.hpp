@@ -172,10 +172,6 @@ public:
     bool awaits_reply_since_before(Clock::time_point instant) const noexcept {
         return !broken() && was_ready_ && pending_.oldest_write() < instant;
     }
-    /// Does the same, but only if no other reply has come since this instant.
-    bool silent_since(Clock::time_point instant) const noexcept {
-        return awaits_reply_since_before(instant) && quiet_since_ < instant;
-    }
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }

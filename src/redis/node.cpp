@@ -189,31 +189,6 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
     }
 }
 
-/// Breaks a connection that seems to be dead, and has releases that can be sent again. Returns true if it
-/// does. A connection that was never ready is a new one, and one that has not sent everything is slow.
-bool Node::break_if_silent(Connection& connection) {
-    if (connection.broken() || !connection.was_ready() || connection.unsent() ||
-        !connection.pending().may_be_repeated_elsewhere())
-        return false;
-    connection.fail(Errc::timed_out, detail::may_be_dead);
-    return true;
-}
-
-/// Returns true if a background task must go on with the connection: bytes are unsent, or a release may have
-/// to be sent again because the connection is dead.
-bool Node::needs_background(const Connection& connection, Clock::time_point now) noexcept {
-    return connection.unsent() ||
-           (connection.may_be_forgotten(now) && connection.pending().may_be_repeated_elsewhere());
-}
-
-void Node::break_silent() {
-    const std::lock_guard guard{mutex_};
-    bool any = false;
-    for (const auto& it : draining_) any = break_if_silent(*it.connection) || any;
-    for (const auto& it : shared_) (void)break_if_silent(*it->connection);
-    if (any) idle_.clear();  // they may be dead as well
-}
-
 void Node::close_connections(Clock::time_point now) noexcept {
     const std::lock_guard guard{mutex_};
     for (auto& it : draining_) drop_locked(std::move(it.connection), now);

@@ -146,9 +146,8 @@ public:
     /// Returns true if the command must be sent on a draining connection, behind a pending command.
     bool must_follow(const Command& command);
 
-    /// Takes back a connection in any state. If the node has `timed_out` on it, the connection may be dead
-    /// without a sign. Then the idle connections that have been unused for longer are dropped.
-    void check_in(CheckedOut checked_out, Clock::time_point now, bool timed_out = false);
+    /// Takes back a connection in any state.
+    void check_in(CheckedOut checked_out, Clock::time_point now);
 
     // ---- Connections that rounds share (node_shared.cpp), in place of check_out() and check_in(). All these
     // functions must be called by one thread at a time.
@@ -176,9 +175,8 @@ public:
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
     /// function again at the latest. Disconnects the connections that are not needed any more.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
-    /// Returns true if the sockets have not accepted all bytes, or if a release may have to be sent again
-    /// because its connection is dead.
-    bool has_unsent(Clock::time_point now) const noexcept;
+    /// Returns true if the sockets have not accepted all bytes.
+    bool has_unsent() const noexcept;
     void add_late_replies(detail::LateReplies& late) const noexcept;
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while a
@@ -195,16 +193,12 @@ public:
     /// Returns the reason that the last call of refused_to_queue() got, or nothing if its time is over.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
-    /// Reads and writes on all draining connections. Returns true if some bytes are still not sent, or if a
-    /// release may have to be sent again because its connection is dead.
+    /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.
     bool send_unsent(Clock::time_point now);
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
     /// releases of broken connections then get one more attempt, even if the node is not trusted.
     void begin_to_close() noexcept { config_.kept_releases->permit_attempt(); }
-    /// Breaks the connections that have not replied to a release, so that it is sent again. They may be dead
-    /// without a sign. Connections on which the release could overtake a SET are left alone.
-    void break_silent();
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
@@ -240,7 +234,6 @@ private:
     struct Draining {
         std::unique_ptr<Connection> connection;
         Clock::time_point until;  // dropped if replies are still pending then
-        Clock::time_point silent_since;
     };
 
     /// The draining connections that a command may use. The facts in an OwnSituation say which there are.
@@ -268,7 +261,6 @@ private:
     bool is_former_locked(const Connection& connection) const;
     void drop_former_locked(Clock::time_point now);
     void drain_locked(Clock::time_point now);
-    void drop_older_idle_locked(const Connection& than, Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     void connected_locked(const Connection& connection);
     // A draining connection is bound if a pending command on it must be followed by others (the table in
@@ -276,7 +268,7 @@ private:
     std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
     std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
-    std::vector<Draining>::iterator unbound_locked(detail::KeyEffect effect);
+    std::vector<Draining>::iterator unbound_locked();
     std::vector<Draining>::iterator being_made_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
@@ -292,8 +284,6 @@ private:
                               Clock::time_point until);
     void drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
                      std::error_code cause = {}, const char* why = "") noexcept;
-    static bool break_if_silent(Connection& connection);
-    static bool needs_background(const Connection& connection, Clock::time_point now) noexcept;
     bool repeat_releases_locked(Clock::time_point now);
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},

@@ -48,12 +48,10 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     const auto& first = *groups.front();
     try {
         const auto start = first.network_.clock().now();
-        // The first time may find that a server was busy when it got a release, or that it does not reply.
+        // The first time may find that a server was busy when it got a release.
         for (int i = 1; i <= 2; ++i) {
-            for (auto* const group : groups) {
-                if (i == 2) group->break_silent();
+            for (const auto* const group : groups)
                 for (const auto& node : group->nodes_) node->begin_to_close();
-            }
             (void)send_the_rest(groups, start + i * first.options_.node_timeout / 2, true);
         }
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
@@ -98,8 +96,8 @@ void NodeGroup::send_in_background() noexcept {
 
 /// Sends as much of the unsent releases as the sockets accept at once. Does not wait for the sockets, because
 /// a round may check their connections out meanwhile. Returns when to call the function again. The pauses
-/// grow with the time that has passed. Returns Clock::never() if nothing is unsent, or after two
-/// node_timeouts. A release whose connection is dead is sent again after one.
+/// grow with the time that has passed. Returns Clock::never() if nothing is unsent, or after one
+/// node_timeout.
 Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
     const auto since = unsent_since_.load();
     bool unsent = false;
@@ -110,7 +108,7 @@ Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
             unsent = true;
         }
     }
-    if (!unsent || now >= since + 2 * options_.node_timeout) return Clock::never();
+    if (!unsent || now >= since + options_.node_timeout) return Clock::never();
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 
@@ -162,7 +160,7 @@ bool NodeGroup::write_all(Clock::time_point now) {
     bool unsent = false;
     for (const auto& node : nodes_) {
         (void)node->write_collected(now, true);
-        unsent = node->has_unsent(now) || unsent;
+        unsent = node->has_unsent() || unsent;
     }
     return unsent;
 }

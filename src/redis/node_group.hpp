@@ -62,8 +62,7 @@ public:
     /// Writes the collected commands that must be written now. Returns when to call the function again at the
     /// latest.
     Clock::time_point write_collected(Clock::time_point now);
-    /// Writes all collected commands. Returns true if the sockets have not accepted all bytes, or if a
-    /// release may have to be sent again because its connection is dead.
+    /// Writes all collected commands. Returns true if the sockets have not accepted all bytes.
     bool write_all(Clock::time_point now);
     /// Notifies the observer of a round that its caller has left, so that it does not call
     /// OngoingRound::finish().
@@ -101,11 +100,6 @@ public:
     /// Leaves the releases that are not answered to the other groups of the process (KeptReleases), and
     /// closes all connections. No round may be under way. The destructor then sends nothing.
     void give_up() noexcept;
-
-    /// Breaks the connections that have not replied to a release, see Node::break_silent().
-    void break_silent() {
-        for (const auto& node : nodes_) node->break_silent();
-    }
     /// Sends the unsent releases of all groups, which must use the same network, and waits for the replies.
     /// Blocks for one node_timeout at most. The destructors of the groups then send nothing. No round may be
     /// under way.

@@ -79,7 +79,7 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
     -> FoundDraining {
     if (draining_.empty()) return {};
     FoundDraining found{.follow = connection_to_follow_locked(command),
-                        .unbound = unbound_locked(in.effect),
+                        .unbound = unbound_locked(),
                         .queued = being_made_locked()};
     const auto end = draining_.end();
     if (found.follow != end)
@@ -90,9 +90,6 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
         in.behind_release = found.behind_release != end;
     }
     in.unbound = found.unbound != end;
-    in.unbound_was_ready = std::ranges::any_of(draining_, [](const Draining& it) {
-        return it.connection->was_ready() && !it.connection->pending().is_bound();
-    });
     if (found.queued != end)
         in.queued = now - found.queued->connection->since() < config_.node_timeout / 8
                         ? OwnSituation::Queued::on_new
@@ -157,12 +154,9 @@ auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>:
     });
 }
 
-/// A release does not go behind other commands on a connection that has been ready, because this one may be
-/// dead without a sign.
-auto Node::unbound_locked(KeyEffect effect) -> std::vector<Draining>::iterator {
-    return std::ranges::find_if(draining_, [effect](const Draining& it) {
-        const bool may_be_dead = effect == KeyEffect::releases && it.connection->was_ready();
-        return !it.connection->pending().is_bound() && has_room(*it.connection) && !may_be_dead;
+auto Node::unbound_locked() -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(draining_, [](const Draining& it) {
+        return !it.connection->pending().is_bound() && has_room(*it.connection);
     });
 }
 
@@ -201,26 +195,15 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
 
 // ---- Check-in
 
-void Node::check_in(CheckedOut checked_out, Clock::time_point now, bool timed_out) {
+void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
     std::unique_ptr<Connection> connection{checked_out.release()};
     const std::lock_guard guard{mutex_};
-    if (timed_out) drop_older_idle_locked(*connection, now);
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
     else if (!connection->broken() && !probe_)
         probe_ = std::move(connection);  // no command was sent on it
     else
         drop_locked(std::move(connection), now);
-}
-
-/// Drops the idle connections that have been unused for longer than a connection that seems to be dead.
-void Node::drop_older_idle_locked(const Connection& than, Clock::time_point now) {
-    if (!than.was_ready()) return;
-    std::erase_if(idle_, [&](std::unique_ptr<Connection>& it) {
-        const bool older = it->since() <= than.since();
-        if (older) drop_locked(std::move(it), now, Errc::timed_out, detail::may_be_dead);
-        return older;
-    });
 }
 
 /// Keeps a connection as an idle or a draining one, unless it leads to a former master. A draining connection
@@ -252,22 +235,19 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
                     "too many connections have replies pending");
         draining_.erase(draining_.begin());
     }
-    draining_.push_back({std::move(connection), until, now});
+    draining_.push_back({std::move(connection), until});
 }
 
 // ---- Late replies, and unsent releases
 
 /// Writes the unsent bytes of the draining connections, and reads their late replies. A connection without
-/// pending replies becomes idle. A connection that has not replied to a release for node_timeout is broken,
-/// so that the release is sent again, unless the release could overtake a SET. A connection that *hangs*, in
-/// the making for max_connecting, is dropped for the same purpose. Any step may throw std::bad_alloc, so a
-/// connection is removed from the list before it is passed on.
+/// pending replies becomes idle. A connection that *hangs*, in the making for max_connecting, is dropped, so
+/// that its releases are sent again. Any step may throw std::bad_alloc, so a connection is removed from the
+/// list before it is passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
         const auto pending = connection.pending().count();
-        // The server has a node_timeout for its reply once it has the whole command.
-        if (connection.unsent()) it->silent_since = now;
         try {
             connection.advance();
         } catch (const std::bad_alloc&) {
@@ -279,10 +259,7 @@ void Node::drain_locked(Clock::time_point now) {
         if (connection.pending().count() < pending) {
             health_.replied_late();
             answered_locked();
-            it->silent_since = now;
         }
-        const bool silent = now < it->until && now - it->silent_since >= config_.node_timeout;
-        if (silent && break_if_silent(connection)) drop_older_idle_locked(connection, now);
         const bool drained = !connection.broken() && connection.pending().none();
         // The address may be dead although the server answers at another one, or on another connection.
         const bool hangs = !connection.broken() && !connection.established() &&
@@ -322,8 +299,7 @@ bool Node::send_unsent(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     drain_locked(now);
     (void)repeat_releases_locked(now);
-    return std::ranges::any_of(draining_,
-                               [now](const Draining& it) { return needs_background(*it.connection, now); });
+    return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
 }  // namespace redlock

@@ -214,7 +214,6 @@ void Node::progress(Shared& it, Clock::time_point now) {
     if (!was_ready && connection.was_ready()) connected(connection);
     if (connection.pending().count() < pending) {
         it.has_replied = true;
-        connection.replied(now);
         // Replies that a round awaits are answers. Their rounds record that the node is alive.
         const bool late = pending - connection.pending().count() > connection.pending().answered() - answered;
         if (late && was_ready) {
@@ -319,9 +318,8 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
     return next;
 }
 
-bool Node::has_unsent(Clock::time_point now) const noexcept {
-    return std::ranges::any_of(shared_,
-                               [now](const auto& it) { return needs_background(*it->connection, now); });
+bool Node::has_unsent() const noexcept {
+    return std::ranges::any_of(shared_, [](const auto& it) { return it->connection->unsent(); });
 }
 
 void Node::add_late_replies(detail::LateReplies& late) const noexcept {
@@ -352,12 +350,8 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
 }
 
 /// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the
-/// releases of the broken ones again, which can break another connection. A connection that has not replied
-/// to a release for node_timeout counts as broken if no round uses it any more, as in drain_locked().
+/// releases of the broken ones again, which can break another connection.
 void Node::sweep(Clock::time_point now, bool repeats) {
-    for (const auto& it : shared_)
-        if (it->users == 0 && now < it->until && it->connection->silent_since(now - config_.node_timeout))
-            (void)break_if_silent(*it->connection);
     for (bool again = true; again;) {
         // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
         for (std::size_t i = 0; i < shared_.size(); ++i)

@@ -60,7 +60,6 @@ std::optional<Clock::time_point> RoundDriver::advance() {
         switch (step.kind) {
             case StepKind::ask: ask(step.node); break;
             case StepKind::give_up: give_up(step); break;
-            case StepKind::repeat: send_again(step.node); break;
             case StepKind::wait: return step.until;
             case StepKind::done: end(); return std::nullopt;
         }
@@ -245,7 +244,6 @@ struct RoundDriver::NodeCommand {
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
     if (!queued_[node]) write(node);
-    if (may_be_dead_[node] && round_.awaits_answers()) round_.repeat_if_silent(node);
 }
 
 /// Writes the commands of all requests that lack the vote of this node.
@@ -253,9 +251,6 @@ void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     awaits_reply_.set(node);
     first_number_[node] = connections_[node]->pending().next_number();
-    const auto& connection = *connections_[node];
-    may_be_dead_[node] = round_.is_release() && connection.may_be_forgotten(now_) &&
-                         !connection.pending().is_bound_to(requests.front().command.owner);
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
         return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_);
@@ -343,15 +338,10 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
     const bool again = round_.on_failed(node, cause, detail, disconnected, now_, executed);
     if (!again) return check_in(node);
-    send_again(node);
-}
-
-/// Sends a release once more, over a new connection. The present one is broken or may be dead. The round
-/// itself sends the release, so check_in() must not leave it to the node. If there is no memory for that, the
-/// node sends it later.
-void RoundDriver::send_again(std::size_t node) {
+    // The round itself sends the release again, so check_in() must not leave it to the node. If there is no
+    // memory for that, the node sends it later.
     auto releases = connections_[node]->take_releases(*this);
-    check_in(node, !connections_[node]->broken());
+    check_in(node);
     try {
         if (check_out(node)) begin(node);  // a release always gets a connection
     } catch (const std::bad_alloc&) {
@@ -382,11 +372,9 @@ void RoundDriver::check_in(std::size_t node, bool timed_out) {
     auto& connection = *connections_[node];
     if (woken_) return leave_shared(node, timed_out);
     stop_awaiting(node);
-    // If a release is unsent, NodeGroup lets a background task send it. The task also finds out whether the
-    // connection of a release that nobody awaits is dead.
-    const bool unanswered = may_be_dead_[node] && !round_.awaits_answers();
-    has_unsent_release_ = has_unsent_release_ || unanswered || (round_.is_release() && connection.unsent());
-    nodes_[node]->check_in(std::move(connections_[node]), now_, timed_out);
+    // If a release is unsent, NodeGroup lets a background task send it.
+    has_unsent_release_ = has_unsent_release_ || (round_.is_release() && connection.unsent());
+    nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
 /// Leaves a shared connection. If the node has timed out, later rounds use another connection.

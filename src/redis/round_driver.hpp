@@ -92,7 +92,6 @@ private:
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
-    void send_again(std::size_t node);
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
     void stop_awaiting(std::size_t node) noexcept;
@@ -112,8 +111,7 @@ private:
     std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
-    NodeSet queued_{};       // nodes whose release is already queued on a connection that is still being made
-    NodeSet may_be_dead_{};  // nodes to which a release was sent on a connection that may be forgotten
+    NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_unsent_release_ = false;
 };
 

@@ -560,7 +560,7 @@ Clock::time_point SharedRounds::send_unsent(Clock::time_point now) {
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
     }
     const auto since = unsent_since_.load();
-    if (!hand_over() || now >= since + 2 * node_timeout_) return Clock::never();
+    if (!hand_over() || now >= since + node_timeout_) return Clock::never();
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 

@@ -7,7 +7,6 @@
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
-#include "repeated.hpp"
 #include "signals.hpp"
 #include "wait_reporter.hpp"
 
@@ -168,8 +167,7 @@ public:
             ::kill(keeper_process_, SIGKILL);
             ::waitpid(keeper_process_, nullptr, 0);
         }
-        (void)repeated(
-            [this] { return algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); });
+        (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair);
     }
 
 private:
@@ -231,8 +229,7 @@ int extend(const LeaseCommandArguments& request) {
     const auto resources = request.resources();
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
-    const auto result =
-        repeated([&] { return algorithm::extend(nodes, boot_clock(), lease_request, lease); });
+    const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
     if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
     return conclude(request.resource, request.acquire, result);
@@ -243,8 +240,7 @@ int release(const LeaseCommandArguments& request) {
     const auto resources = request.resources();
     const auto before = lease_of(request.owner);
     auto lease = before;
-    const auto result =
-        repeated([&] { return algorithm::release(nodes, boot_clock(), resources, lease, request.fair); });
+    const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
     // Removes the description, whatever it said. After any other failure the lock may still be held.
     if (result || result.error() == Errc::lost)
         algorithm::describe_holder(nodes, resources, before, "released", {});

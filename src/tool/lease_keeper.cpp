@@ -1,7 +1,6 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
-#include "repeated.hpp"
 #include "words.hpp"
 
 #include <redlock/algorithm.hpp>
@@ -38,10 +37,7 @@ bool is_gone_from_a_majority(const Result& loss) {
 void release(detail::LeaseState& state, std::uint64_t acquisition) {
     const auto before = state.begin_release(acquisition);
     auto lease = before;
-    (void)repeated([&] {
-        return algorithm::release(state.nodes(), boot_clock(), state.resources(), lease,
-                                  state.request().fair);
-    });
+    (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
     state.describe_holder(before, {});
 }
 

@@ -5,7 +5,6 @@
 #include "guardian.hpp"
 #include "holder_description.hpp"
 #include "process_group.hpp"
-#include "repeated.hpp"
 #include "run_arguments.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
@@ -159,12 +158,11 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
 /// more, and ends the work of the watchdog.
 template <class L>
 Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
-    if (request.min_hold == request.min_hold.zero()) return repeated([&] { return lock.release(); });
+    if (request.min_hold == request.min_hold.zero()) return lock.release();
     Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
                 .valid_until = boot_clock().now() + lock.remaining(),
                 .may_hold_key = NodeSet{}.set()};
-    auto result =
-        repeated([&] { return algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.fair); });
+    auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.fair);
     (void)lock.release();
     return result;
 }
@@ -184,8 +182,7 @@ int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals&
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
-    const auto released =
-        has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
+    const auto released = has_run ? lock.release() : release_unused(request, lock, nodes);
     if (!loss.why()) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;

@@ -109,8 +109,7 @@ public:
     /// Both ends of a connection.
     struct Wire {
         std::size_t number = 0;
-        bool closed = false;     // by the server
-        bool forgotten = false;  // a device on the way swallows what comes
+        bool closed = false;  // by the server
         std::string unsent{};
         support::CommandReader reader{std::string::npos};
         std::deque<support::CommandReader::Words> commands{};
@@ -131,7 +130,6 @@ public:
 
     void receive(Wire& wire, std::string_view bytes, Clock::time_point now) {
         ++writes;
-        if (wire.forgotten) return;
         if (cut_off) {
             wire.unsent += bytes;
             return;
@@ -152,12 +150,6 @@ public:
 
     void close_connections(Clock::time_point now) {
         for (const auto& wire : wires_) close(*wire, now);
-    }
-
-    /// Turns the current connections into black holes, as a NAT does that has forgotten them. Later ones
-    /// work.
-    void forget_connections() {
-        for (const auto& wire : wires_) wire->forgotten = true;
     }
 
     /// Forgets all subscriptions, as if their connections led to another server.
@@ -184,7 +176,7 @@ public:
         std::size_t heard = 0;
         for (const auto& wire : wires_) {
             if (wire->channel != channel || wire->closed || wire.use_count() == 1) continue;
-            if (!wire->forgotten) answer(*wire, array_of({"message", channel, message}), now);
+            answer(*wire, array_of({"message", channel, message}), now);
             ++heard;
         }
         return heard;

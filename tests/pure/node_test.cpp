@@ -45,17 +45,6 @@ TEST_F(NodeTest, AReleaseFollowsItsPendingSetOnTheSameConnection) {
     EXPECT_EQ(holder(0), "");
 }
 
-// B5. The connection may be forgotten by now. But the server may also be frozen, and execute the SET later.
-TEST_F(NodeTest, AReleaseStaysBehindItsPendingSetAlsoAfterALongSilence) {
-    acquire_late("A", 10min);
-    network.pass(5min);
-    EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
-    EXPECT_EQ(server().connections(), 1U);
-    network.resume(0);
-    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
-    EXPECT_EQ(holder(0), "");
-}
-
 TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
     acquire_late("A");
     server().paused = false;  // for new connections
@@ -86,26 +75,6 @@ TEST_F(NodeTest, AReleaseFollowsTheSetAndNotADescriptionOnAnotherConnection) {
     network.resume(0);
     EXPECT_THAT(server().log(), Contains("1 EVAL"));
     EXPECT_EQ(holder(0), "");
-}
-
-// The server is slow, and has a node_timeout to reply once it has the whole release.
-TEST_F(NodeTest, AReleaseThatIsTakenSlowlyStaysOnItsConnection) {
-    (void)acquire("A");
-    server().forget_log();
-    server().takes_at_once = 1;
-    const auto start = network.clock().now();
-    EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
-    for (int i = 0; i < 1'000 && holder(0) == "A"; ++i) {
-        network.pass(1ms);
-        group->nodes()[0]->send_unsent(network.clock().now());
-    }
-    EXPECT_GT(network.clock().now() - start, 2 * NodesOptions{}.node_timeout) << "or this test shows nothing";
-    server().takes_at_once = 65'536;
-    for (int i = 0; i < 10; ++i) {
-        network.pass(10ms);
-        group->nodes()[0]->send_unsent(network.clock().now());
-    }
-    EXPECT_THAT(server().log(), ElementsAre("1 EVAL"));
 }
 
 TEST_F(NodeTest, AnExtensionFollowsItsPendingSet) {

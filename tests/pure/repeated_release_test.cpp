@@ -102,22 +102,6 @@ TEST_F(RepeatedRelease, IsSentAgainIfNobodyHasWaitedForTheReplies) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
-// The server is slow. The release has had no reply for a node_timeout, but another round still has time.
-TEST_F(RepeatedRelease, DoesNotTakeAConnectionFromARound) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
-    run_for(20ms);
-    const auto& round = begin(Verb::query, "another", "A");
-    run_for(32ms);
-    begin(Verb::query, "another", "B");  // would break the connection
-    run_for(2ms);
-    network.resume(1);
-    run();
-    EXPECT_EQ(round.tally()[1].vote, Vote::granted);
-    EXPECT_EQ(value(1, "r"), "");
-}
-
 // The second connection breaks before the server has answered its handshake.
 TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
     connect();
@@ -283,7 +267,6 @@ TEST_F(RepeatedRelease, LeavesTheVotesOfAllRoundsBeforeItIfTheServerIsBusy) {
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
     connect();
     acquire_and_silence();
-    acquire("bound", "B");  // its SET keeps the releases on the connection
     release_without_waiting();
     release("another", "A");
     run();
@@ -666,11 +649,11 @@ TEST_F(RepeatedReleaseInALoop, IsNotSentAgainAndAgainToAServerThatEndsTheConnect
     EXPECT_LE(network.server(1).connections(), 10U);
 }
 
-TEST_F(RepeatedReleaseInALoop, KeepsTheLoopBusyForTwoNodeTimeoutsAtMost) {
+TEST_F(RepeatedReleaseInALoop, KeepsTheLoopBusyForOneNodeTimeoutAtMost) {
     acquire();
     network.server(1).paused = true;
     lock.reset();
-    run_for(90ms);
+    run_for(40ms);
     EXPECT_TRUE(loop.watches_anything());
     run_for(15ms);
     EXPECT_FALSE(loop.watches_anything());

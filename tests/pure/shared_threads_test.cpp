@@ -308,14 +308,14 @@ TEST_F(SharedRoundsOfThreads, LeaveUnsentReleasesToTheBackgroundTask) {
     EXPECT_EQ(value(0, "mine"), "");
 }
 
-TEST_F(SharedRoundsOfThreads, LeaveThemToItForTwoNodeTimeoutsOnly) {
+TEST_F(SharedRoundsOfThreads, LeaveThemToItForOneNodeTimeoutOnly) {
     make(set("mine"));
     memory.pass(5ms);
     memory.server(0).close_connections(memory.clock().now());
     memory.server(0).unreachable = true;
     memory.pass(5ms);
     make(release("mine"));
-    memory.pass(130ms);
+    memory.pass(70ms);
     memory.server(0).unreachable = false;
     memory.pass(1s);
     EXPECT_EQ(value(0, "mine"), "owner of mine");

@@ -127,11 +127,11 @@ TEST_F(UnsentRelease, IsSentInTheBackgroundAlthoughAnotherNodeStaysUnreachable) 
     }
 }
 
-TEST_F(UnsentRelease, IsSentInTheBackgroundForTwoNodeTimeoutsOnly) {
+TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
     auto it = held();
     become_unreachable();
     it.unlock();
-    network.pass(2 * node_timeout + node_timeout / 2);
+    network.pass(node_timeout + node_timeout / 4);
     reach_again();
     network.pass(1h);
     EXPECT_EQ(keys(), 3U);

@@ -37,9 +37,6 @@ inline constexpr std::chrono::seconds max_sentinel_silence{1};
 /// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
 /// former master.
 inline constexpr auto* may_be_former = "may be a former master's";
-/// The reason for disconnecting a connection that may be dead without a sign, because a device on the way has
-/// forgotten it.
-inline constexpr auto* may_be_dead = "no reply to a release";
 /// A connection that has been in the making for this long is replaced by a fresh one.
 inline constexpr std::chrono::seconds max_connecting{1};
 

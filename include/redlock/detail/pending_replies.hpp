@@ -275,14 +275,6 @@ public:
         for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
     }
 
-    /// Returns true if releases are pending that can be sent on another connection although this one is not
-    /// broken, because no command binds this one.
-    bool may_be_repeated_elsewhere() const noexcept {
-        for (auto i = answered_; i < size_; ++i)
-            if (at(i).binds) return false;
-        return releases_to_repeat() > 0;
-    }
-
     // ---- What must follow on this connection
 
     /// Returns true if the connection is bound to an owner: a SET, an enter_queue or the writing of a holder

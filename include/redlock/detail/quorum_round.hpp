@@ -49,8 +49,6 @@
 //             | one, and sends the commands on it.
 //     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
 //             | If `timed_out` is true, the node has failed, and loses its trust.
-//     repeat  | A release has had no reply for half of the node's time, and its connection may be dead
-//             | (repeat_if_silent()). The driver sends the release once more, on a new connection.
 //     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
@@ -187,9 +185,9 @@ class QuorumRound {
 public:
     /// What the driver has to do next.
     struct Step {
-        enum class Kind : std::uint8_t { ask, give_up, repeat, wait, done };
+        enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
-        std::size_t node = 0;       ///< For ask, give_up and repeat: the index of the node.
+        std::size_t node = 0;       ///< For ask and give_up: the index of the node.
         bool timed_out = false;     ///< For give_up: true if the silence of the node is a failure.
         const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
@@ -214,10 +212,9 @@ private:
         std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.
         std::size_t next_reply = 0;
-        Clock::time_point asked_at{};                  // when the step `ask` came
-        Clock::time_point deadline{};                  // when the time of the node is over
-        Clock::time_point repeat_at = Clock::never();  // see repeat_if_silent()
-        bool too_little_time = false;                  // the time is less than an eighth of node_timeout
+        Clock::time_point asked_at{};  // when the step `ask` came
+        Clock::time_point deadline{};  // when the time of the node is over
+        bool too_little_time = false;  // the time is less than an eighth of node_timeout
 
         bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
@@ -451,15 +448,6 @@ public:
             if (includes(node, i)) tallies_[i][node].sent = true;
     }
 
-    /// Lets the step `repeat` come for a release that was sent, if half of the node's time passes without a
-    /// reply. The connection may be dead without a sign: a device on the way has forgotten it, and swallows
-    /// what comes. Must not be called if a SET of this owner is pending on the connection. The release could
-    /// overtake the SET on another one.
-    void repeat_if_silent(std::size_t node) noexcept {
-        auto& it = nodes_[node];
-        if (!it.repeated) it.repeat_at = it.asked_at + (it.deadline - it.asked_at) / 2;
-    }
-
     /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
     const Command& command_of_next_reply(std::size_t node) {
         return requests_[request_of_next_reply(node)].command;
@@ -513,7 +501,6 @@ public:
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now, bool executed = true) {
         auto& it = nodes_[node];
-        it.repeat_at = Clock::never();
         if (is_release() && disconnected && !it.repeated && now < it.deadline) {
             it.repeated = true;
             it.maybe_released = executed;
@@ -557,7 +544,7 @@ private:
     std::optional<Clock::time_point> next_deadline() {
         std::optional<Clock::time_point> next;
         for (const auto& it : all())
-            if (awaits(it)) next = std::min({next.value_or(it.deadline), it.deadline, it.repeat_at});
+            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
         return next;
     }
 
@@ -646,18 +633,6 @@ private:
         return std::nullopt;
     }
 
-    /// Returns the step `repeat` for a node whose time for it has come, or nothing.
-    std::optional<Step> repeat_silent(Clock::time_point now) {
-        for (std::size_t node = 0; node < size_; ++node) {
-            auto& it = nodes_[node];
-            if (it.repeat_at > now || !awaits(it)) continue;
-            it.repeat_at = Clock::never();
-            it.repeated = it.maybe_released = true;
-            return Step{.kind = Step::Kind::repeat, .node = node};
-        }
-        return std::nullopt;
-    }
-
     /// Ends the round for an overdue node. The first row that applies decides what is reported:
     ///
     ///     case                                             | cause       | the node has failed
@@ -698,7 +673,6 @@ public:
     /// Returns the next step. The driver must execute it before the next call.
     Step next(Clock::time_point now) {
         if (const auto node = find_overdue()) return give_up(*node, now);
-        if (const auto step = repeat_silent(now)) return *step;
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
             if (phase_waits(now)) {
