@@ -25,24 +25,28 @@
 
 namespace redlock {
 
-/// An event loop of the program, as the library uses it. One object serves one AsyncNodes (async_nodes.hpp)
-/// at a time. After AsyncNodes::shut_down() it can serve another one. A program with two AsyncNodes in one
-/// loop makes two EventLoop objects for this loop.
+/// The interface to an event loop of the program. One object serves one AsyncNodes at a time, which has the
+/// connections of the loop (async_nodes.hpp). The constructor of AsyncNodes says how long the object must
+/// exist. After AsyncNodes::shut_down() it can serve another one. A program with two AsyncNodes in one loop
+/// makes two EventLoop objects for this loop.
 ///
 /// *In the loop* means: in the thread that runs the loop. The program must use AsyncNodes and its locks in
-/// the loop. AsyncLock lists the functions that any thread may call. While no thread runs the loop, as
-/// before its start and after its end, every thread counts as a thread in the loop. Then only one of them at
-/// a time may use the library.
+/// the loop. AsyncLock (async_lock.hpp) lists the functions that any thread may call. While no thread runs
+/// the loop, as before its start and after its end, every thread counts as a thread in the loop. Then only
+/// one of them at a time may use the library.
 ///
-/// A fast loop collects: the library writes the commands of all operations that began before a wake() in one
-/// write for each node. So three things make a loop fast with many operations:
+/// The library collects the commands of all operations that began before a wake(), and sends them to each
+/// node in one write. Three things make a loop fast with many operations:
 ///
 /// - If the delay of wake_after() is 0, the loop calls wake() in its next iteration, behind all handlers and
 ///   descriptors that are ready now, and sets no timer of the operating system.
 /// - wake_after() sets a timer of the operating system only if it is not set to an earlier instant. The loop
-///   may call wake() too early.
-/// - watch() is called again after each ready(), mostly with the same arguments. It should take constant
-/// time.
+///   may call wake() too early, because wake() calls wake_after() again if the library still needs it.
+/// - After ready(), the library mostly calls watch() again with the same arguments. So the loop leaves the
+///   descriptor registered with the operating system, and watch() has nothing to do then. If the descriptor
+///   becomes ready again without a watch() since the last ready(), the loop removes it. Otherwise a
+///   connection that the server has closed would be reported for ever. A descriptor without a watch() must
+///   not keep the loop from ending.
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes, its locks and their terms (AsyncTerm).
@@ -110,11 +114,13 @@ public:
 
 protected:
     // The derived class calls ready() and wake() in the loop. It must not call them while a function of the
-    // library is running: not inside watch(), forget() or wake_after(), and not inside a completion.
+    // library is running: not inside watch(), forget() or wake_after(), and not inside a completion
+    // (async_lock.hpp). If no AsyncNodes uses the object, they do nothing.
     //
-    // Both functions can call completions (async_lock.hpp). If a completion throws, the exception leaves
-    // ready() or wake(). No other exception leaves them. The library can still be used, and does the rest of
-    // its work in the next call of ready() or wake(). It has called wake_after() for that.
+    // Both functions can call completions. If a completion throws, the exception leaves ready() or wake(). No
+    // other exception leaves them. The library can still be used, and does the rest of its work in the next
+    // call of ready() or wake(). It has called wake_after() for that. If a loop in C has called the derived
+    // class, the exception must not reach this loop.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);

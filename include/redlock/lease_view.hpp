@@ -1,4 +1,5 @@
-// The queries of a lock. They say what the client knows about its lease (lease.hpp), and do no I/O.
+// The queries of a lock. They return what the client knows about its lease (lease.hpp), and do no I/O. The
+// function query() (query.hpp) asks the nodes instead.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -18,14 +19,15 @@ class LeaseState;
 struct Acquisition;
 }  // namespace detail
 
-/// The base class of Lock and AsyncLock: the queries that they have in common.
+/// The base class of Lock and AsyncLock: the queries that they have in common. lock.hpp explains the states
+/// of a lock, such as *free*.
 class REDLOCK_EXPORT LeaseView {
 public:
     /// Returns true if the lock is held. Once valid() is false, it stays false for this acquisition.
     bool valid() const noexcept;
 
     /// Returns how long valid() stays true if the lock is not extended or released. Returns zero if valid()
-    /// is false. A watchdog that reports the loss of the lock ends the validity up to 5 ms earlier, see
+    /// is false. If a watchdog reports the loss of the lock, valid() can become false earlier, see
     /// LockOptions::on_lost.
     std::chrono::nanoseconds remaining() const noexcept;
 
@@ -40,7 +42,7 @@ public:
     Resources resources() const noexcept;
 
     /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes; empty if the lock
-    /// is free. The view can be read until the next call that acquires, even after a release.
+    /// is free. The returned text can be read until the next call that acquires, even after a release.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder

@@ -14,11 +14,13 @@
 // that includes it must not use the compiled library (the CMake targets redlock::redlock, redlock::core and
 // redlock::asio, or the flags of pkg-config), because it would contain the library twice. These targets and
 // flags define the macro REDLOCK_LINKED, with which this header is an error. If another library in the
-// program was linked with the compiled library, nothing is reported. Both must then be of the same version.
+// program was linked with the compiled library, no error is reported. That library and this header must then
+// be of the same version.
 #pragma once
 
 #include <redlock/export.hpp>
 
+// After each #error, a missing header stops the compiler, as in export.hpp.
 #if defined(REDLOCK_LINKED)
 #error "redlock/src.hpp compiles the library, and this program also links it: link redlock::headers alone"
 #include <redlock/stop_at_the_error_above>

@@ -25,8 +25,8 @@ namespace redlock::asio {
 inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
-/// The executor of descriptors. It calls a handler at once, in the thread that has found the descriptor
-/// ready.
+/// The executor for waits on descriptors. It does not post a handler, but calls it at once, in the thread
+/// that has found the descriptor ready.
 class InContext {
 public:
     explicit InContext(net::execution_context& context) noexcept : context_(&context) {}
@@ -42,7 +42,7 @@ private:
     net::execution_context* context_;
 };
 
-/// The memory for one wait at a time, so that a wait can begin although no memory is left.
+/// The memory for one wait or one posted wake-up at a time, so that it can begin although no memory is left.
 class WaitMemory {
 public:
     void* allocate(std::size_t bytes) {
@@ -78,8 +78,8 @@ struct WaitAllocator {
     WaitMemory* memory;
 };
 
-/// A handler that must be posted, with its value. The object is allocated in advance, but post() needs
-/// further memory.
+/// A handler that must be posted, and the value to call it with. The object is allocated in advance, but
+/// post() needs further memory.
 class Postable {
 public:
     Postable() = default;
@@ -95,7 +95,7 @@ private:
     std::shared_ptr<Postable> next_{};
 };
 
-/// A queue that needs no memory.
+/// A queue that allocates no memory.
 class PostableList {
 public:
     PostableList() = default;
@@ -139,16 +139,17 @@ inline net::io_context* io_context_of(const net::any_io_executor& executor) noex
     return nullptr;
 }
 
-/// One execution context as the event loop of one Nodes. Everybody locks mutex() before they use the object.
-/// The mutex is recursive: a callback on lost() runs while it is locked, and may call a function of a lock.
+/// One execution context as the event loop of one Nodes object. Callers must lock mutex() while they use the
+/// loop. The mutex is recursive: a callback on lost() runs while it is locked, and may call a function of a
+/// lock.
 ///
 /// The timer is a descriptor, because a timer of Asio would need memory when it is set, and wake_after() must
-/// not fail. An immediate wake-up is a handler, which the io_context calls behind the handlers that are ready
-/// now. The operations that these handlers begin are then written together, and the timer need not be set.
-/// Other contexts than an io_context use the timer for this, too.
+/// not fail. For a delay of 0, wake_after() posts a handler instead, which the io_context calls behind the
+/// handlers that are ready now. The operations that these handlers begin are then written together, and the
+/// timer need not be set. Other contexts than an io_context use the timer for a delay of 0, too.
 class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
-    /// `io_context` is this context if it is an io_context, or null.
+    /// `io_context` is `context` if that is an io_context, and null otherwise.
     Loop(net::execution_context& context, net::io_context* io_context, Nodes& nodes)
         : executor_(context),
           io_context_(io_context),
@@ -169,7 +170,7 @@ public:
         if (!timer_) return handler->post();  // after the shutdown
         const bool is_first = unposted_.empty();
         unposted_.add(std::move(handler));
-        if (is_first) post_all();  // otherwise the timer calls it
+        if (is_first) post_all();  // otherwise the timer calls post_all()
     }
 
     /// Releases all descriptors, and ends all operations without calling a handler.
@@ -267,12 +268,12 @@ private:
         if (std::exchange(wake_up_is_posted_, true)) return;
         net::post(io_context_->get_executor(), WakeUp{shared_from_this()});
     }
-    /// The library sets the timer again in wake(), if it needs it.
+    /// If the library still needs the timer, wake() calls wake_after() again.
     void end_wake_up() {
         wake_up_is_posted_ = false;
         if (!timer_) return;  // after the shutdown
         timer_->reads.wanted = false;
-        const auto timer = timer_;
+        const auto timer = timer_;  // timer_ may be null after wake()
         post_all();
         wake();
         if (timer->stream) wait(timer);
@@ -339,6 +340,7 @@ private:
     net::io_context* const io_context_;  // null if the context is of another kind
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
+    // The argument `due` of set_timer().
     std::chrono::nanoseconds timer_is_due_ = std::chrono::nanoseconds::max();
     bool wake_up_is_posted_ = false;
     WaitMemory wake_up_memory_{};
@@ -347,7 +349,7 @@ private:
     AsyncNodes nodes_;
 };
 
-/// The loops of one execution context: one for each Nodes that its locks use.
+/// The loops of one execution context: one for each Nodes object that its locks use.
 class Service final : public net::execution_context::service {
 public:
     using key_type = Service;
@@ -366,7 +368,7 @@ public:
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
 
-    /// Returns the loop of these nodes, and makes it if there is none. `executor` is one of this context.
+    /// Returns the loop of these nodes, and makes it if there is none. `executor` belongs to this context.
     /// Drops the loops whose nodes were destroyed, except those whose mutex is locked, because they are in
     /// use. Waiting for the mutex could be a deadlock, because a callback on lost() can call this function.
     /// After the shutdown, returns a new loop that is shut down.
@@ -389,8 +391,8 @@ public:
     }
 
 private:
-    /// The handlers that this destroys may call loop_of(). A child of fork() keeps the loops for ever,
-    /// because it may share the reactor with its parent.
+    /// The handlers that this function destroys may call loop_of(). A child of fork() keeps the loops for
+    /// ever, because it may share the reactor with its parent.
     void shutdown() noexcept override {
         is_shut_down_ = true;
         const auto loops = std::exchange(loops_, {});
