@@ -36,21 +36,20 @@ using namespace std::chrono_literals;
 
 struct BenchArguments {
     NodeArguments nodes{};
-    LeaseArguments lease{};
+    Workload workload{.prefix = "redlock:bench", .lock = lock_defaults()};
     std::chrono::nanoseconds seconds = 5s;
-    std::size_t threads = 1;
-    std::string prefix = "redlock:bench";
     bool json = false;
 
     void add_to(CLI::App& app) {
         add_span(app, "--seconds", seconds, "How long each kind of round is measured (5s)");
-        app.add_option("--threads", threads, "How many threads acquire at the same time (1)")
+        app.add_option("--threads", workload.threads, "How many threads acquire at the same time (1)")
             ->type_name("INT")
             ->check(CLI::Range(1, 1000));
-        app.add_option("--resource", prefix, "The prefix of the names of the resources (redlock:bench)")
+        app.add_option("--resource", workload.prefix,
+                       "The prefix of the names of the resources (redlock:bench)")
             ->type_name("PREFIX");
         app.add_flag("--json", json, "One JSON object on stdout");
-        lease.add_to(app);
+        add_lease(app, workload.lock);
         nodes.add_to(app);
     }
 };
@@ -111,9 +110,9 @@ private:
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
                     const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
     WriteCounter counter;
-    auto options = request.nodes.options(request.threads > 1 ? &counter : nullptr);
+    auto options = request.nodes.options(workload.threads > 1 ? &counter : nullptr);
     options.round = round;
-    options.max_idle = std::max(options.max_idle, request.threads);
+    options.max_idle = std::max(options.max_idle, workload.threads);
     RedisNodes nodes{request.nodes.endpoints(), options};
     check(workload.lock, nodes.node_timeout(), nodes.quarantine());
     ProgressLine progress{title};
@@ -128,11 +127,9 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
 
 int bench(const BenchArguments& request) {
     if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
-    const Workload workload{.prefix = random_name(request.prefix),
-                            .lock = {.ttl = request.lease.ttl,
-                                     .retry = {.attempts = 1},
-                                     .drift_factor = request.lease.drift_factor},
-                            .threads = request.threads};
+    auto workload = request.workload;
+    workload.prefix = random_name(workload.prefix);
+    workload.lock.retry.attempts = 1;
     const Signals signals{SIGINT, SIGTERM};
     std::optional<int> interrupted;
     std::vector<MeasuredRound> rounds;

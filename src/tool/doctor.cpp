@@ -23,11 +23,9 @@ using namespace std::chrono_literals;
 
 struct DoctorArguments {
     NodeArguments nodes{};
-    LeaseArguments lease{};
+    LockOptions lock = lock_defaults();
+    CheckupPlan plan{};
     std::optional<std::string> probe{};
-    bool fencing = false;
-    bool fair = false;
-    bool mark = false;
     bool json = false;
 
     void add_to(CLI::App& app) {
@@ -35,11 +33,11 @@ struct DoctorArguments {
                "--probe", [this](const std::string& text) { probe = text; },
                "The resource to try with, if an ACL allows no other (a random one)")
             ->type_name("RESOURCE");
-        app.add_flag("--fencing", fencing, "Also try what fencing needs");
-        app.add_flag("--fair", fair, "Also try what a queue needs");
-        app.add_flag("--mark", mark, "Start the quarantine of new nodes, together with --quarantine");
+        app.add_flag("--fencing", plan.fencing, "Also try what fencing needs");
+        app.add_flag("--fair", plan.fair, "Also try what a queue needs");
+        app.add_flag("--mark", plan.mark, "Start the quarantine of new nodes, together with --quarantine");
         app.add_flag("--json", json, "One JSON object on stdout");
-        lease.add_to(app);
+        add_lease(app, lock);
         nodes.add_to(app);
         app.footer("Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
     }
@@ -47,18 +45,16 @@ struct DoctorArguments {
 
 CheckupPlan plan_of(const DoctorArguments& request) {
     const auto options = request.nodes.options();
-    check({.ttl = request.lease.ttl, .drift_factor = request.lease.drift_factor}, options.node_timeout,
-          options.quarantine);
-    if (request.mark && options.quarantine == 0ms)
+    check(request.lock, options.node_timeout, options.quarantine);
+    if (request.plan.mark && options.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
-    return {.profile = {.ttl = request.lease.ttl,
-                        .drift_factor = request.lease.drift_factor,
-                        .node_timeout = options.node_timeout,
-                        .quarantine = options.quarantine},
-            .resource = request.probe ? *request.probe : random_name("redlock:doctor"),
-            .fencing = request.fencing,
-            .fair = request.fair,
-            .mark = request.mark};
+    auto plan = request.plan;
+    plan.profile = {.ttl = request.lock.ttl,
+                    .drift_factor = request.lock.drift_factor,
+                    .node_timeout = options.node_timeout,
+                    .quarantine = options.quarantine};
+    plan.resource = request.probe ? *request.probe : random_name("redlock:doctor");
+    return plan;
 }
 
 int status_of(Severity verdict) {

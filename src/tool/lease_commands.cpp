@@ -40,27 +40,26 @@ constexpr std::string_view owner_name = "owner=";
 /// What the three have in common.
 struct LeaseCommandArguments {
     NodeArguments nodes{};
-    LeaseArguments lease{};
+    LockOptions lock = lock_defaults();
     AcquireArguments acquire{};
     std::string resource{};
     std::string owner{};
     std::optional<pid_t> while_process{};
-    bool fair = false;
     bool json = false;
 
     void add_acquire(CLI::App& app) {
-        acquire.add_to(app);
+        acquire.add_to(app, lock);
         app.add_option("--while-pid", while_process,
                        "Extend it for as long as that process lives, then release it; $$ is a script itself")
             ->check(CLI::Range(1, std::numeric_limits<int>::max()));
-        app.add_flag("--fair", fair, "Wait in a queue, and be woken by the release of a fair holder");
-        lease.add_to(app);
+        app.add_flag("--fair", lock.fair, "Wait in a queue, and be woken by the release of a fair holder");
+        add_lease(app, lock);
         add_common(app);
     }
 
     void add_extend(CLI::App& app) {
         add_own_owner(app);
-        lease.add_to(app);
+        add_lease(app, lock);
         add_common(app);
     }
 
@@ -80,12 +79,10 @@ struct LeaseCommandArguments {
 
     std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
     LockOptions options() const {
-        return {.ttl = lease.ttl,
-                .retry = {.delay = acquire.retry_delay},
-                .drift_factor = lease.drift_factor,
-                .fencing = acquire.fencing,
-                .fair = fair,
-                .holder = holder_description(while_process.value_or(::getppid()))};
+        auto options = lock;
+        options.retry.delay = acquire.retry_delay;
+        options.holder = holder_description(while_process.value_or(::getppid()));
+        return options;
     }
 
 private:
@@ -96,7 +93,9 @@ private:
             ->type_name("OWNER");
     }
 
-    void add_wake(CLI::App& app) { app.add_flag("--fair", fair, "Wake the next one that waits with --fair"); }
+    void add_wake(CLI::App& app) {
+        app.add_flag("--fair", lock.fair, "Wake the next one that waits with --fair");
+    }
 
     void add_common(CLI::App& app) {
         app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
@@ -240,7 +239,7 @@ int release(const LeaseCommandArguments& request) {
     const auto resources = request.resources();
     const auto before = lease_of(request.owner);
     auto lease = before;
-    const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
+    const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.lock.fair);
     // Removes the description, whatever it said. After any other failure the lock may still be held.
     if (result || result.error() == Errc::lost)
         algorithm::describe_holder(nodes, resources, before, "released", {});

@@ -4,12 +4,13 @@
 
 namespace redlock::tool {
 
-void LeaseArguments::add_to(CLI::App& app) {
-    add_span(app, "--ttl", ttl, "How long the lock remains if its holder dies (30s)");
-    app.add_option("--drift-factor", drift_factor, "The part of the ttl by which clocks may differ (0.01)");
+void add_lease(CLI::App& app, LockOptions& lock) {
+    add_span(app, "--ttl", lock.ttl, "How long the lock remains if its holder dies (30s)");
+    app.add_option("--drift-factor", lock.drift_factor,
+                   "The part of the ttl by which clocks may differ (0.01)");
 }
 
-void AcquireArguments::add_to(CLI::App& app) {
+void AcquireArguments::add_to(CLI::App& app, LockOptions& lock) {
     app.add_flag("-n,--nonblock,--nb", nonblock, "Do not wait for another holder");
     const auto read_wait = [this](const std::string& text) {
         wait.reset();
@@ -22,7 +23,7 @@ void AcquireArguments::add_to(CLI::App& app) {
                    "Exit status if another client holds the lock (1)")
         ->check(CLI::Range(0, 255));
     app.add_flag("-q,--quiet", quiet, "Print nothing if another client holds the lock");
-    app.add_flag("--fencing", fencing,
+    app.add_flag("--fencing", lock.fencing,
                  "Number the holders, so that the protected resource can reject late ones");
     add_span(app, "--retry-delay", retry_delay, "The longest pause between two attempts (200ms)");
 }

@@ -12,13 +12,14 @@
 
 namespace redlock::tool {
 
-/// The arguments about the duration of a lease.
-struct LeaseArguments {
-    std::chrono::milliseconds ttl = std::chrono::seconds{30};
-    double drift_factor = LockOptions{}.drift_factor;
+/// The options of a lock if no argument changes them. They are those of the library, but a command may need
+/// longer than a function, and nothing limits how long it holds the lock.
+inline LockOptions lock_defaults() {
+    return {.ttl = std::chrono::seconds{30}, .max_hold = std::chrono::nanoseconds::max()};
+}
 
-    void add_to(CLI::App& app);
-};
+/// Adds the arguments about the duration of a lease.
+void add_lease(CLI::App& app, LockOptions& lock);
 
 /// The arguments about acquiring.
 struct AcquireArguments {
@@ -27,7 +28,6 @@ struct AcquireArguments {
     int conflict_exit_code = 1;
     bool quiet = false;
     bool verbose = false;  ///< also say how each node voted; each subcommand has its own text for this option
-    bool fencing = false;
     std::chrono::milliseconds retry_delay = Retry{}.delay;
 
     /// Returns true if the command must not wait for another holder.
@@ -39,7 +39,8 @@ struct AcquireArguments {
         return !result && !(quiet && result.error() == Errc::held_by_other);
     }
 
-    void add_to(CLI::App& app);
+    /// Adds these arguments and those about the lock that is acquired.
+    void add_to(CLI::App& app, LockOptions& lock);
 };
 
 }  // namespace redlock::tool

@@ -42,9 +42,10 @@ void RunArguments::add_to(CLI::App& app) {
         ->type_name("RESOURCE");
     app.add_option("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
     app.add_flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
-    acquire.add_to(app);
-    app.add_flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
-    app.add_flag("-s,--shared", shared, "Hold it beside others that say so, never beside one that does not")
+    acquire.add_to(app, lock);
+    app.add_flag("--fair", lock.fair, "Wait in a queue, and wake the next one in it; all should say so");
+    app.add_flag("-s,--shared", lock.shared,
+                 "Hold it beside others that say so, never beside one that does not")
         ->excludes("--fair");
     const auto ignore = [](std::int64_t) {};
     app.add_flag_function("-x,--exclusive,-e", ignore,
@@ -62,11 +63,12 @@ void RunArguments::add_to(CLI::App& app) {
         ->type_name("INT")
         ->check(CLI::Range(1, 1000))
         ->excludes("--fair", "--shared", "--also");
-    lease.add_to(app);
-    add_span(app, "--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)")
+    add_lease(app, lock);
+    add_span(app, "--min-hold", lock.min_hold, "Keep the lock that long, however soon the command ends (0)")
         ->excludes("--shared");
-    add_former_name(app, "--at-least", "--min-hold", min_hold);
-    add_span(app, "--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
+    add_former_name(app, "--at-least", "--min-hold", lock.min_hold);
+    add_span(app, "--max-hold", lock.max_hold,
+             "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
         if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};

@@ -15,18 +15,14 @@ namespace redlock::tool {
 
 struct RunArguments {
     NodeArguments nodes{};
-    LeaseArguments lease{};
+    LockOptions lock = lock_defaults();
     AcquireArguments acquire{};
     SupervisionPolicy policy{};
-    std::chrono::milliseconds min_hold{0};
-    std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
     std::string resource{};
     std::vector<std::string> also{};
     std::string shell_command{};
     std::vector<std::string> words{};
     std::size_t holders = 0;
-    bool fair = false;
-    bool shared = false;
     bool hide_nodes = false;
 
     void add_to(CLI::App& app);
@@ -44,7 +40,7 @@ struct RunArguments {
         return result;
     }
     /// A holder that dies also keeps the lock for the minimum hold time.
-    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
+    std::chrono::milliseconds ttl() const { return std::max(lock.ttl, lock.min_hold); }
 };
 
 }  // namespace redlock::tool

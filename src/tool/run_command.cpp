@@ -58,17 +58,13 @@ private:
 
 /// A loss may still be being told when the lock has gone: it has all that it needs.
 LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
-    return {.ttl = request.ttl(),
-            .retry = {.delay = request.acquire.retry_delay},
-            .drift_factor = request.lease.drift_factor,
-            .fencing = request.acquire.fencing,
-            .fair = request.fair,
-            .shared = request.shared,
-            .min_hold = request.min_hold,
-            .holder = holder_description(::getpid(), request.command().front()),
-            .watchdog = &watchdog,
-            .max_hold = request.max_hold,
-            .on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); }};
+    auto options = request.lock;
+    options.ttl = request.ttl();
+    options.retry.delay = request.acquire.retry_delay;
+    options.holder = holder_description(::getpid(), request.command().front());
+    options.watchdog = &watchdog;
+    options.on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); };
+    return options;
 }
 
 /// Returns the keys that were refused: those of the lock, or that of the slot that a semaphore has tried
@@ -87,7 +83,7 @@ std::vector<std::string> environment_of(const RunArguments& request, const L& lo
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
                                     "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
-    if (request.acquire.fencing)
+    if (request.lock.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
     if constexpr (std::is_same_v<L, Semaphore>)
         result.push_back("REDLOCK_SLOT=" + std::to_string(lock.slot()));
@@ -100,7 +96,7 @@ void say_acquired(const RunArguments& request, const L& lock, const Result& resu
     auto line = request.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
                 ", valid for " + text_of(result.validity());
-    if (request.acquire.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
+    if (request.lock.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
     say(line);
     say_votes(result);
 }
@@ -119,7 +115,7 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
-    policy.look_at = deadline_after(boot_clock().now(), request.max_hold);
+    policy.look_at = deadline_after(boot_clock().now(), request.lock.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
     policy.look_at_lock = [&] {
         const auto now = boot_clock().now();  // first: what remains is less by any pause that comes between
@@ -158,11 +154,11 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
 /// more, and ends the work of the watchdog.
 template <class L>
 Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
-    if (request.min_hold == request.min_hold.zero()) return lock.release();
+    if (request.lock.min_hold == request.lock.min_hold.zero()) return lock.release();
     Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
                 .valid_until = boot_clock().now() + lock.remaining(),
                 .may_hold_key = NodeSet{}.set()};
-    auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.fair);
+    auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.lock.fair);
     (void)lock.release();
     return result;
 }
