@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <deque>
 #include <future>
 #include <optional>
@@ -20,25 +19,12 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
-NodeError error_of(const Answer& answer) {
-    return {answer.cause, answer.detail};
-}
-
 /// Returns the elements of a reply that is a list.
 std::vector<std::string> elements_of(const std::string& text) {
     std::vector<std::string> elements;
     std::istringstream lines{text};
     for (std::string line; std::getline(lines, line);) elements.push_back(line);
     return elements;
-}
-
-/// Returns the duration that `text` gives as a number. Returns nothing if it is not a number, is negative or
-/// exceeds longest_time.
-template <class Duration>
-std::optional<Duration> duration_of(std::string_view text) {
-    const auto number = whole_number(text);
-    if (!number || *number > static_cast<std::uint64_t>(Duration{longest_time}.count())) return std::nullopt;
-    return Duration{*number};
 }
 
 std::optional<microseconds> time_of(const Answer& answer) {

@@ -20,6 +20,13 @@ struct NodeError {
     explicit operator bool() const noexcept { return static_cast<bool>(cause); }
 };
 
+/// Returns the error of an Answer or a NodeReport. A vote is no error, not even a refusal: it shows that the
+/// command is permitted.
+template <class T>
+NodeError error_of(const T& it) {
+    return {it.cause, it.detail};
+}
+
 /// One operation of a lock that was tried on a node.
 struct PermissionCheck {
     std::string verb;         ///< "acquire", "extend", "release", "count the holders", ...

@@ -19,13 +19,6 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds probe_ttl = 10s;
 
-/// Both a grant and a refusal show that the command is permitted. A refusal has a cause if the key has
-/// another type.
-NodeError error_of(const NodeReport& report) {
-    if (!report.cause) return {};
-    return {report.cause, report.detail};
-}
-
 using Words = std::vector<std::string_view>;
 
 class Probe {
@@ -87,7 +80,7 @@ private:
     /// Returns false, and records the failure, if the ACL forbids the command itself.
     bool is_allowed(PermissionCheck check, const Words& words) {
         const auto answer = admin_.ask(words);
-        check.error = {answer.cause, answer.detail};
+        check.error = error_of(answer);
         if (answer.cause != Errc::permission_denied || !missing_permission(check).starts_with('+'))
             return true;
         facts_.permission_checks.push_back(std::move(check));
@@ -144,7 +137,7 @@ private:
     void try_command(AdminConnection& admin, const Words& words, PermissionCheck check) {
         const auto answer = admin.ask(words);
         if (answer.cause != Errc::permission_denied) return;
-        check.error = {answer.cause, answer.detail};
+        check.error = error_of(answer);
         facts_.permission_checks.push_back(std::move(check));
     }
 

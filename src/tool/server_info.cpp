@@ -68,9 +68,7 @@ ServerInfo ServerInfo::parse(std::string_view info) {
     it.mode = value_of(info, "redis_mode");
     it.role = value_of(info, "role");
     it.replicas = number_of(info, "connected_slaves");
-    const auto uptime = number_of(info, "uptime_in_seconds");
-    if (uptime && *uptime <= static_cast<std::uint64_t>(longest_time.count()))
-        it.uptime = std::chrono::seconds{*uptime};
+    it.uptime = duration_of<std::chrono::seconds>(value_of(info, "uptime_in_seconds"));
     if (const auto enabled = number_of(info, "aof_enabled")) it.appendonly = *enabled != 0;
     it.used_memory = number_of(info, "used_memory");
     it.max_memory = number_of(info, "maxmemory");

@@ -38,9 +38,15 @@ struct ServerInfo {
 /// Returns the number that `text` is. Returns nothing if it is anything else.
 std::optional<std::uint64_t> whole_number(std::string_view text);
 
-/// The longest time that is accepted from a server. A longer one is certainly wrong, and the arithmetic would
-/// overflow.
-inline constexpr std::chrono::seconds longest_time = std::chrono::hours{24} * 365 * 200;
+/// Returns the duration that `text` gives as a number. Returns nothing if it is not a number, is negative or
+/// exceeds 200 years. A longer time is certainly wrong, and the arithmetic would overflow.
+template <class Duration>
+std::optional<Duration> duration_of(std::string_view text) {
+    constexpr Duration longest = std::chrono::hours{24} * 365 * 200;
+    const auto number = whole_number(text);
+    if (!number || *number > static_cast<std::uint64_t>(longest.count())) return std::nullopt;
+    return Duration{*number};
+}
 
 /// Returns the time since a server was started as a text: "37 s", "90 min", "12 d".
 std::string text_of_age(std::chrono::seconds age);
