@@ -1,12 +1,13 @@
 #include "command_line.hpp"
 
 #include "command_words.hpp"
-#include "suggestion.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace redlock::tool {
@@ -17,6 +18,30 @@ std::vector<std::string> long_options(const CLI::App& app) {
     for (const auto* const option : app.get_options())
         for (const auto& name : option->get_lnames()) result.push_back("--" + name);
     return result;
+}
+
+/// Returns how many letters have to be changed, inserted or removed to turn one word into the other.
+std::size_t distance(std::string_view one, std::string_view other) {
+    std::vector<std::size_t> row(other.size() + 1);
+    std::iota(row.begin(), row.end(), 0U);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+        auto diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < other.size(); ++j) {
+            const auto changed = diagonal + (one[i] == other[j] ? 0U : 1U);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+/// Returns "; did you mean status?" if the word is similar to a known one, otherwise an empty text.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+    const auto by_distance = [&](const std::string& it) { return distance(word, it); };
+    const auto nearest = std::ranges::min_element(known, {}, by_distance);
+    constexpr std::size_t most = 2;
+    const bool near = nearest != known.end() && by_distance(*nearest) <= most;
+    return near ? "; did you mean " + *nearest + "?" : std::string{};
 }
 
 }  // namespace
