@@ -13,17 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// Judges one node by itself.
-NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
-    if (node.unreachable) return {{unreachable_finding(node)}};
-    NodeDiagnosis it;
-    for (auto* const judge :
-         {judge_version, judge_role, judge_mode, judge_failover, judge_permissions, judge_eviction,
-          judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
-        judge(node, profile, it.findings);
-    return it;
-}
-
 /// Returns the distance of the node's clock from the median of the other clocks. If the number of the others
 /// is even, the nearer of the two middle clocks is used. Otherwise the one wrong clock of three would make
 /// the two right ones look wrong.
@@ -134,7 +123,7 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile)
     for (std::size_t node = 0; node < nodes.size(); ++node) {
         auto facts = nodes[node];
         if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
-        it.nodes.push_back(alone(facts, profile));
+        it.nodes.push_back({findings_of(facts, profile)});
         auto& findings = it.nodes.back().findings;
         judge_twin(nodes, node, findings);
         judge_clock(nodes, node, profile, findings);

@@ -31,31 +31,8 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// What to change if a server is a member of a Redis Cluster.
-inline constexpr auto* remedy_for_cluster = "cluster-enabled no, on independent servers";
-
-/// A function that judges one node, and adds what it finds.
-using Judge = void(const NodeFacts& node, const LockProfile& profile, Findings& findings);
-
-// ---- What a server reports of itself (server_findings.cpp)
-
-Judge judge_version;
-Judge judge_role;         ///< of the server in a replication
-Judge judge_mode;         ///< whether it is a Sentinel, or belongs to a cluster
-Judge judge_failover;     ///< whether two clients could hold the same lock after a failover of the server
-Judge judge_eviction;     ///< whether the server can delete a key before it expires
-Judge judge_room;         ///< whether the server has no memory for another key
-Judge judge_persistence;  ///< whether the server can lose keys in a crash, or may just have lost some
-Judge judge_silence;      ///< which questions the server does not answer
-
-// ---- Whether a node answers, and whether it does what a lock needs (vote_findings.cpp)
-
-Judge judge_speed;
-Judge judge_permissions;  ///< the operations that failed, with the ACL rule to add if a permission is missing
-Judge judge_quarantine;   ///< whether the node is in quarantine
-
-/// Returns the finding for a node that could not be reached.
-Finding unreachable_finding(const NodeFacts& node);
+/// Judges one node by itself, by all rules in turn. If it could not be reached, that is the only finding.
+Findings findings_of(const NodeFacts& node, const LockProfile& profile);
 
 /// Returns the ACL rule that would let the operation succeed, such as "+eval" or "~orders:*", as far as the
 /// error text of the server tells.
