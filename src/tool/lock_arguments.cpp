@@ -1,6 +1,6 @@
 #include "lock_arguments.hpp"
 
-#include "span.hpp"
+#include "text/span.hpp"
 
 namespace redlock::tool {
 

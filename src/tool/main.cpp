@@ -3,7 +3,7 @@
 #include "exit_status.hpp"
 #include "secrets.hpp"
 #include "subcommands.hpp"
-#include "words.hpp"
+#include "text/words.hpp"
 
 #include <redlock/version.hpp>
 

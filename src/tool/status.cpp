@@ -1,12 +1,12 @@
 #include "subcommands.hpp"
 
-#include "escaped.hpp"
 #include "exit_status.hpp"
-#include "json.hpp"
-#include "lock_status.hpp"
 #include "node_arguments.hpp"
-#include "span.hpp"
-#include "table.hpp"
+#include "text/escaped.hpp"
+#include "text/json.hpp"
+#include "text/lock_status.hpp"
+#include "text/span.hpp"
+#include "text/table.hpp"
 
 #include <redlock/query.hpp>
 #include <redlock/redis_nodes.hpp>

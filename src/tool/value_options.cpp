@@ -1,7 +1,7 @@
 #include "value_options.hpp"
 
-#include "span.hpp"
-#include "words.hpp"
+#include "text/span.hpp"
+#include "text/words.hpp"
 
 #include <stdexcept>
 #include <utility>

@@ -1,5 +1,5 @@
 // Acquiring without waiting for another holder.
-#include "tool/acquisition.hpp"
+#include "tool/run/acquisition.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/retry.hpp>

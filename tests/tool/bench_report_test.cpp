@@ -1,5 +1,5 @@
 // What the bench prints.
-#include "tool/bench_report.hpp"
+#include "tool/bench/bench_report.hpp"
 
 #include <redlock/error.hpp>
 

@@ -1,6 +1,6 @@
 // What a doctor makes of the nodes together.
 #include "facts.hpp"
-#include "tool/json.hpp"
+#include "tool/text/json.hpp"
 
 #include <redlock/error.hpp>
 

@@ -1,5 +1,5 @@
 // What others supply reaches a terminal without the power to command it.
-#include "tool/escaped.hpp"
+#include "tool/text/escaped.hpp"
 
 #include <gtest/gtest.h>
 

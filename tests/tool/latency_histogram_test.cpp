@@ -1,5 +1,5 @@
 // Percentiles of the bench: right within a per cent, whatever was recorded.
-#include "tool/latency_histogram.hpp"
+#include "tool/bench/latency_histogram.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What the keys on the nodes come to, in words.
-#include "tool/lock_status.hpp"
+#include "tool/text/lock_status.hpp"
 #include "support/node_states.hpp"
-#include "tool/json.hpp"
+#include "tool/text/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What a doctor makes of one node, by a table: change one thing about a healthy one, and that is found.
 #include "facts.hpp"
 
-#include "tool/findings.hpp"
+#include "tool/doctor/findings.hpp"
 
 #include <redlock/error.hpp>
 

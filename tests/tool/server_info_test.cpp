@@ -1,5 +1,5 @@
 // INFO as servers of several makes write it.
-#include "tool/server_info.hpp"
+#include "tool/doctor/server_info.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "span.hpp"
+#include "text/span.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The environment of a command, and how what it leaves running is ended.
-#include "tool/supervisor.hpp"
+#include "tool/run/supervisor.hpp"
 
 #include "live/forked_child.hpp"
 #include "support/wait_until.hpp"

@@ -1,4 +1,4 @@
-#include "wait_reporter.hpp"
+#include "run/wait_reporter.hpp"
 
 #include <gtest/gtest.h>
 

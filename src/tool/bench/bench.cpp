@@ -2,11 +2,11 @@
 
 #include "bench_report.hpp"
 #include "exit_status.hpp"
-#include "json.hpp"
 #include "lock_arguments.hpp"
-#include "lock_status.hpp"
 #include "node_arguments.hpp"
 #include "signals.hpp"
+#include "text/json.hpp"
+#include "text/lock_status.hpp"
 #include "workload.hpp"
 
 #include <redlock/entropy.hpp>

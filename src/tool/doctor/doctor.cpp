@@ -4,10 +4,10 @@
 #include "diagnosis.hpp"
 #include "diagnosis_report.hpp"
 #include "exit_status.hpp"
-#include "json.hpp"
 #include "lock_arguments.hpp"
-#include "lock_status.hpp"
 #include "node_arguments.hpp"
+#include "text/json.hpp"
+#include "text/lock_status.hpp"
 
 #include <redlock/options.hpp>
 

@@ -3,11 +3,11 @@
 #include "acquisition.hpp"
 #include "exit_status.hpp"
 #include "holder_description.hpp"
-#include "json.hpp"
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "signals.hpp"
+#include "text/json.hpp"
 #include "wait_reporter.hpp"
 
 #include <redlock/acquire.hpp>

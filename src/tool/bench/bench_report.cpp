@@ -1,8 +1,8 @@
 #include "bench_report.hpp"
 
-#include "escaped.hpp"
-#include "span.hpp"
-#include "table.hpp"
+#include "text/escaped.hpp"
+#include "text/span.hpp"
+#include "text/table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,10 +2,10 @@
 // includes nlohmann_json.
 #pragma once
 
-#include "bench_report.hpp"
-#include "diagnosis.hpp"
+#include "bench/bench_report.hpp"
+#include "doctor/diagnosis.hpp"
+#include "doctor/node_facts.hpp"
 #include "lock_status.hpp"
-#include "node_facts.hpp"
 
 #include <redlock/lease.hpp>
 #include <redlock/result.hpp>

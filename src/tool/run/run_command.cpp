@@ -8,11 +8,11 @@
 #include "run_arguments.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
-#include "span.hpp"
 #include "supervisor.hpp"
 #include "terminal.hpp"
+#include "text/span.hpp"
+#include "text/words.hpp"
 #include "wait_reporter.hpp"
-#include "words.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/redlock.hpp>

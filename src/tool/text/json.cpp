@@ -1,6 +1,6 @@
 #include "json.hpp"
 
-#include "diagnosis_report.hpp"
+#include "doctor/diagnosis_report.hpp"
 
 #include <redlock/detail/causes.hpp>
 

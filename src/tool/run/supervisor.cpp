@@ -1,7 +1,7 @@
 #include "supervisor.hpp"
 
 #include "exit_status.hpp"
-#include "words.hpp"
+#include "text/words.hpp"
 
 #include <unistd.h>
 

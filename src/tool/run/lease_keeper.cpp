@@ -1,7 +1,7 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
-#include "words.hpp"
+#include "text/words.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/clock.hpp>

@@ -1,6 +1,6 @@
 #include "wait_reporter.hpp"
 
-#include "words.hpp"
+#include "text/words.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/detail/verbs.hpp>

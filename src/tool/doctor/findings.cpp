@@ -1,6 +1,6 @@
 #include "findings.hpp"
 
-#include "span.hpp"
+#include "text/span.hpp"
 
 #include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>

@@ -1,6 +1,6 @@
 #include "diagnosis.hpp"
 
-#include "span.hpp"
+#include "text/span.hpp"
 
 #include <redlock/nodes.hpp>
 

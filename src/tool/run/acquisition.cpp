@@ -1,8 +1,8 @@
 #include "acquisition.hpp"
 
 #include "exit_status.hpp"
-#include "lock_status.hpp"
-#include "words.hpp"
+#include "text/lock_status.hpp"
+#include "text/words.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/clock.hpp>
