@@ -3,7 +3,7 @@
 #pragma once
 
 #include <redlock/export.hpp>
-#include <redlock/resources.hpp>
+#include <redlock/nodes.hpp>
 
 #include <chrono>
 #include <cstdint>
