@@ -84,14 +84,7 @@ public:
     bool used() const noexcept { return used_; }
     /// Returns when the connection was begun or last became idle.
     Clock::time_point since() const noexcept { return since_; }
-    void became_idle(Clock::time_point now) noexcept { since_ = quiet_since_ = now; }
-    /// Records that a reply has come.
-    void replied(Clock::time_point now) noexcept { quiet_since_ = now; }
-    /// Returns true if no reply has come for a time in which a device on the way, such as a NAT, may have
-    /// forgotten the connection. Such a device swallows what comes, so the connection is dead without a sign.
-    bool may_be_forgotten(Clock::time_point now) const noexcept {
-        return ready() && now - quiet_since_ >= std::chrono::seconds{1};
-    }
+    void became_idle(Clock::time_point now) noexcept { since_ = now; }
     /// Returns the resolution that has found the server.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
@@ -259,7 +252,6 @@ private:
     Network& network_;
     std::shared_ptr<Resolution> resolution_;
     Clock::time_point since_;
-    Clock::time_point quiet_since_ = since_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
     Clock::time_point moves_on_at_ = Clock::never();  // when the next address is tried

@@ -43,7 +43,7 @@ const char* name_of(Round round) {
     return round == Round::sequential ? "sequential" : "all at once";
 }
 
-/// Acquire + release without the hold between them. After a hold, nobody spins in a system call any more.
+/// The time of acquire + release, without the hold between them.
 void hold(const Effort& effort, Report& report) {
     support::Cluster servers;
     Table table{.scenario = "waits", .setting = "acquire + release, one thread", .columns = columns()};
