@@ -192,6 +192,20 @@ TEST_F(LossReportAfterTwoEvents, HasTheLossThatAnExtensionFoundAfterTheLimit) {
     expect_one_loss(Errc::lost, 5);
 }
 
+// The watchdog reports the loss a little later than it has found it, so the limit can pass in between.
+TEST_F(LossReportAfterTwoEvents, HasTheLossThatARenewalFoundBeforeTheLimit) {
+    auto options = watched();
+    options.max_hold = 1min;
+    detail::LeaseState lease{world, world.clock, {"a"}, options};
+    Lease held{.valid_until = world.clock.now() + 2min};
+    ASSERT_FALSE(held.owner.draw(world.entropy));
+    const auto number = lease.begin(held, std::stop_source{});
+    lease.apply_renewal(number, {world.blank_tally(), held.valid_until, world.clock.now()}, {});
+    world.clock.advance(2min);
+    lease.report_loss(number);
+    expect_one_loss(Errc::lost, 5);
+}
+
 TEST_F(LossReportAfterTwoEvents, HasTheLimitIfTheHolderExtendedTheLockAfterIt) {
     auto lock = held_for_a_minute();
     pass(70s);

@@ -6,21 +6,33 @@
 // loss. To report a loss, the watchdog requests a stop on the token that lost() returns, and then calls
 // LockOptions::on_lost. The callback may destroy the Lock, so a LeaseState has no pointer to the Lock.
 //
-//     state       | meaning                                         | transitions
-//     ------------+-------------------------------------------------+----------------------------------------
-//     free        | there is no lease: has_lease_ is false          | begin() → held
-//     held        | the lease may be extended, and its loss will be | report_loss(), request_stop(),
-//                 | reported                                        | end_watch() → ending
-//                 |                                                 | begin_release() → unconfirmed
-//                 |                                                 | forget() → free
-//     ending      | the lease is not extended any more, and no      | begin_release() → unconfirmed
-//                 | further loss is reported: ending_ is true       | forget() → free
-//     unconfirmed | its release has begun, and may have to be       | end_release(), if it need not be
-//                 | repeated: lease_.released is true               | repeated → free
-//                 |                                                 | forget() → free
+//     state       | meaning                                      | transitions
+//     ------------+----------------------------------------------+--------------------------------------------
+//     free        | there is no lease                            | begin() → held
+//     held        | the lease may be extended, and its loss will | apply_renewal(), if the lease is lost
+//                 | be reported                                  | → found_lost
+//                 |                                              | apply_extension(), if the lease is lost
+//                 |                                              | and there is a watchdog → stopping
+//                 |                                              | report_loss(), request_stop() → ending
+//                 |                                              | end_watch() → unwatched
+//                 |                                              | begin_release() → unconfirmed
+//     found_lost  | a renewal has found the loss, which will be  | as held
+//                 | reported                                     |
+//     stopping    | an extension by the holder has found the     | as held
+//                 | loss, and requests a stop on lost(); the     |
+//                 | loss will be reported                        |
+//     ending      | the lease is not extended any more; a stop   | end_watch() → unwatched
+//                 | is requested on lost(), and then on_lost is  | begin_release() → unconfirmed
+//                 | called if report_loss() has led here         |
+//     unwatched   | as ending, but on_lost is not called         | begin_release() → unconfirmed
+//     unconfirmed | the release has begun, and may have to be    | end_release(), if it need not be repeated
+//                 | repeated                                     | → free
 //
-// The lease can be used until `valid_until` in the states held and ending. With LockOptions::margin, the loss
-// is reported that much before `valid_until`, so that the holder can finish its work.
+// From each state, forget() leads to free. All other calls leave the state as it is.
+//
+// The lease can be used until `valid_until`, except in the states free and unconfirmed. With
+// LockOptions::margin, the loss is reported that much before `valid_until`, so that the holder can finish its
+// work.
 //
 // Each acquisition has a number. A function that is called with the number of an earlier acquisition does
 // nothing. The caller of a function with the suffix _locked has locked mutex_.
@@ -136,9 +148,8 @@ public:
     std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
-        has_lease_ = true;
+        state_ = State::held;
         stop_when_lost_ = std::move(stop_when_lost);
-        stop_decided_ = found_lost_ = ending_ = watch_ended_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
@@ -150,7 +161,7 @@ public:
     /// Ends the lease without a release. Nodes may still have its keys.
     void forget() noexcept {
         const std::lock_guard guard{mutex_};
-        has_lease_ = false;
+        state_ = State::free;
         ++number_;
     }
 
@@ -165,8 +176,9 @@ public:
             const std::lock_guard guard{mutex_};
             if (!is_current_locked(number)) return {};
             before = lease_;
+            if (state_ == State::stopping || state_ == State::ending) stopping = stop_when_lost_;
             lease_.released = true;
-            if (stop_decided_) stopping = stop_when_lost_;
+            state_ = State::unconfirmed;
         }
         // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
         // that it runs.
@@ -180,7 +192,7 @@ public:
     /// goes to the same nodes.
     void end_release(std::uint64_t number, const Lease& left) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) has_lease_ = !left.empty();
+        if (is_current_locked(number) && left.empty()) state_ = State::free;
     }
 
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
@@ -197,10 +209,9 @@ public:
             if (!is_current_locked(number)) return result;
             result = commit_locked(std::move(round), limits);
             const bool has_watchdog = stop_when_lost_.stop_possible();
-            if (result.error() != Errc::lost || lease_.released || ending_ || !has_watchdog) return result;
-            found_lost_ = true;
+            if (result.error() != Errc::lost || !will_report_locked(number) || !has_watchdog) return result;
             keep_for_report_locked(result);
-            stopping = decide_to_stop_locked();
+            stopping = decide_to_stop_locked(State::stopping);
         }
         stopping.request_stop();
         return result;
@@ -211,27 +222,27 @@ public:
         std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || ending_) return;
-            ending_ = true;
-            stopping = decide_to_stop_locked();
+            if (!will_report_locked(number)) return;
+            stopping = decide_to_stop_locked(State::ending);
         }
         stopping.request_stop();
     }
 
-    /// Reports no loss from now on, because the lock is being destroyed. If report_loss() is requesting its
-    /// stop, it does not call on_lost.
+    /// Reports no loss from now on, because the lock of an event loop is being destroyed. If report_loss() is
+    /// requesting its stop, it does not call on_lost. Must be called in the thread that requests the stops on
+    /// lost(). Therefore begin_release() need not wait for a stop after this call.
     void end_watch(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) ending_ = watch_ended_ = true;
+        if (is_current_locked(number) && state_ != State::unconfirmed) state_ = State::unwatched;
     }
 
     // ---- For the watchdog
 
     /// Returns when the lease must be extended, and when its loss must be reported. Both are Clock::never()
-    /// if the lease is not in the state held.
+    /// unless the loss of the lease will be reported.
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
-        if (!is_current_locked(number) || lease_.released || ending_) return {};
+        if (!will_report_locked(number)) return {};
         // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
         // not get the present time. If max_hold_until_ has passed, plan_renewal() gets the earliest instant
         // as its limit, and therefore plans no extension.
@@ -251,7 +262,7 @@ public:
         auto result = commit_locked(std::move(round), limits);
         const bool cut_short = result.error() == Errc::deadline;
         last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
-        found_lost_ = found_lost_ || result.error() == Errc::lost;
+        if (result.error() == Errc::lost && state_ == State::held) state_ = State::found_lost;
         // A round that was cut short does not replace the report of a failure.
         if (result)
             last_extend_error_.reset();
@@ -265,23 +276,22 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss if the state is held: first requests a stop on lost(), and then calls on_lost unless
-    /// a release has begun or the watch has ended before the call. Without a margin, the validity ends now.
-    /// Allocates no memory, so that a loss is reported even if there is none left.
+    /// Reports the loss, unless that was done or must not be done: first requests a stop on lost(), and then
+    /// calls on_lost unless a release has begun or the watch has ended before the call. Without a margin, the
+    /// validity ends now. Allocates no memory, so that a loss is reported even if there is none left.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || ending_) return;
-            ending_ = true;
+            if (!will_report_locked(number)) return;
             const auto now = clock_->now();
             if (options_.margin == options_.margin.zero())
                 lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
-            const bool by_limit = !found_lost_ && now >= max_hold_until_;
+            const bool by_limit = state_ == State::held && now >= max_hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
-            stopping = decide_to_stop_locked();
+            stopping = decide_to_stop_locked(State::ending);
         }
         // A callback may call Lock::release() in this thread of the watchdog. The RenewalScope (renewer.hpp)
         // tells Lock::release() two facts about the thread. One is the watchdog whose turn the thread takes:
@@ -297,24 +307,35 @@ public:
     }
 
 private:
+    enum class State : std::uint8_t { free, held, found_lost, stopping, ending, unwatched, unconfirmed };
+
     algorithm::LeaseRequest request_for(Resources resources) const noexcept {
         return {resources,        options_.ttl,  options_.drift_factor,
                 options_.fencing, options_.fair, options_.shared};
     }
 
-    bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
-
-    /// Returns true if there is a lease, its release has not begun, and its watch has not ended. Locks mutex_
-    /// itself.
-    bool may_call_on_lost(std::uint64_t number) const noexcept {
-        const std::lock_guard guard{mutex_};
-        return is_current_locked(number) && !lease_.released && !watch_ended_;
+    /// Returns true if there is a lease, and the number is that of its acquisition.
+    bool is_current_locked(std::uint64_t number) const noexcept {
+        return state_ != State::free && number == number_;
     }
 
-    /// Returns the source on which the caller must request a stop. begin_release() waits for this stop. The
-    /// caller must unlock the mutex before, because a callback of the stop may call this object.
-    std::stop_source decide_to_stop_locked() noexcept {
-        stop_decided_ = true;
+    /// Returns true in the states in which the lease is extended and its loss will be reported.
+    bool will_report_locked(std::uint64_t number) const noexcept {
+        return is_current_locked(number) &&
+               (state_ == State::held || state_ == State::found_lost || state_ == State::stopping);
+    }
+
+    /// Returns true if the state is still ending. Locks mutex_ itself.
+    bool may_call_on_lost(std::uint64_t number) const noexcept {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number) && state_ == State::ending;
+    }
+
+    /// Enters the state `next`, which is stopping or ending, and returns the source on which the caller must
+    /// request a stop. begin_release() waits for this stop. The caller must unlock the mutex before, because
+    /// a callback of the stop may call this object.
+    std::stop_source decide_to_stop_locked(State next) noexcept {
+        state_ = next;
         return stop_when_lost_;
     }
 
@@ -329,14 +350,15 @@ private:
         }
     }
 
-    /// Updates the lease after an extension. If ending_ is true, leaves the lease as it is, and the result is
-    /// Errc::lost.
+    /// Updates the lease after an extension. In the states ending and unwatched, leaves the lease as it is,
+    /// and the result is Errc::lost.
     ///
     /// The present instant counts as the end of the round. Otherwise a lease could become valid again: if
     /// valid_until has passed since the round ended, Lock::valid() may have returned false already, and must
     /// not return true after that (rules C3 and C4 in docs/rules.md).
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
-        if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
+        if (state_ == State::ending || state_ == State::unwatched)
+            return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
@@ -354,13 +376,9 @@ private:
     // Guarded by mutex_
     mutable std::mutex mutex_{};
     std::uint64_t number_ = 0;  // of the current or last acquisition; forget() raises it, too
-    bool has_lease_ = false;
+    State state_ = State::free;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
-    bool stop_decided_ = false;  // see decide_to_stop_locked()
-    bool found_lost_ = false;    // an extension has returned `lost`
-    bool ending_ = false;        // see the state ending
-    bool watch_ended_ = false;   // see end_watch()
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
     // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
