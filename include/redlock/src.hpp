@@ -48,6 +48,7 @@
 #include <redlock/src/flow/lock_operations.cpp>
 #include <redlock/src/flow/place_in_queue.cpp>
 #include <redlock/src/flow/retries.cpp>
+#include <redlock/src/flow/waiter_timing.cpp>
 #include <redlock/src/leader.cpp>
 #include <redlock/src/lease_view.cpp>
 #include <redlock/src/lock.cpp>

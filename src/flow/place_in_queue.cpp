@@ -1,9 +1,8 @@
-// The steps of a wait, how a waiter leaves the queue, and what it decides. The header has the states.
+// The steps of a wait, and how a waiter leaves the queue. The header has the states.
 #include "place_in_queue.hpp"
 
 #include <redlock/algorithm.hpp>
-#include <redlock/detail/back_off.hpp>
-#include <redlock/retry.hpp>
+#include <redlock/waiting.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -17,14 +16,11 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
                            std::stop_token stop)
     : Steps(operation),
       clock_(clock),
-      entropy_(entropy),
       resource_(resource),
-      longest_pause_(longest_pause),
       until_(until),
       begun_(clock.now()),
       limits_{.stop = std::move(stop)},
-      attempts_{.last = begun_, .due = begun_ + random_pause(longest_without_attempt, entropy)},
-      reported_{.holder_seen = begun_},
+      timing_(begun_, longest_pause, entropy),
       turn_{.resource = resource, .since = begun_} {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
     withdrawal_.repeated = true;
@@ -63,13 +59,13 @@ Flow PlaceInQueue::await_turn() {
     if (!waiter_) co_return std::error_code{};
     turn_.until = limits_.deadline;
     turn_.stop = &limits_.stop;
-    turn_.attempt_due = attempts_.due;
-    turn_.place = reported_.place;
+    turn_.attempt_due = timing_.attempt_due();
+    turn_.place = place_;
     const bool had_turn = turn_.has_come;
     co_await turn_of(*waiter_, turn_);
-    if (turn_.has_come && !had_turn) begin_turn(clock_.now());
+    if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
     if (turn_.has_come) co_return std::error_code{};
-    reported_.place = turn_.place;
+    place_ = turn_.place;
     if (now_is_before(limits_.deadline)) wake_ = Wake::attempt;
     co_return std::error_code{};
 }
@@ -105,24 +101,21 @@ void PlaceInQueue::begin_to_listen() {
     terms_.ticket = ticket_;
     terms_.home = waiter_->home();
     refusals_.clear();
-    // The other waiters may come to this node, too, and in any order. So a waiter that is the first here
-    // makes an attempt only if it is still the first after a poll interval. Otherwise it could overtake older
-    // waiters because it has arrived before them.
-    attempts_.last = clock_.now();
+    timing_.arrive(clock_.now());
 }
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
 /// making.
 ///
-/// Attempts that collide with those of other waiters are followed by a pause (see back_off()). A waiter that
+/// Attempts that collide with those of other waiters are followed by a pause (WaiterTiming). A waiter that
 /// another client wakes in a pause makes only one attempt. If it is woken again, it waits until the pause is
 /// over, and then asks again. Otherwise a faulty home node could cause attempts without end.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
     terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
-    terms.may_take = now >= attempts_.may_reserve_from;
+    terms.may_take = timing_.may_reserve(now);
     terms.former = former_tickets_[terms_.home];
     const Request question{
         .command = {.verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms},
@@ -144,22 +137,22 @@ Flow PlaceInQueue::ask_and_sleep() {
     former_tickets_[terms_.home].clear();
     // The home node grants the question if the resource is reserved for this waiter. In a pause, only another
     // client can have reserved it, because the question could not.
-    const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
+    const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
-        record_place(answer.place, now);
-        if (begins_attempt(now)) {
+        place_ = answer.place;
+        if (timing_.begins_attempt(*place_, now)) {
             wake_ = Wake::attempt;
             co_return std::error_code{};
         }
-        sleep_until_ = std::min(limits_.deadline, next_question(now));
+        sleep_until_ = std::min(limits_.deadline, timing_.next_question(*place_, now));
         votes.reset();
         const auto sleeping = await_message();
         co_await sleeping;
         if (!woken_) co_return std::error_code{};
     }
-    const auto may_come = std::min(attempts_.may_come_from, attempts_.due);
-    if (by_another && clock_.now() < may_come) {
-        co_await pause(clock_, std::min(limits_.deadline, may_come), limits_.stop);
+    const auto may_come_from = timing_.may_come_from();
+    if (by_another && clock_.now() < may_come_from) {
+        co_await pause(clock_, std::min(limits_.deadline, may_come_from), limits_.stop);
         co_return std::error_code{};  // asks again
     }
     state_ = by_another ? State::woken : State::reserved;
@@ -195,8 +188,8 @@ Flow PlaceInQueue::wait_without_home() {
     collect_refusals();
     wake_ = Wake::no_queue;
     if (!waiter_ || !refusals_.empty()) co_return std::error_code{};
-    const auto longest = std::min(random_pause(longest_pause_, entropy_), poll_interval);
-    co_await pause(clock_, std::min(limits_.deadline, clock_.now() + longest), limits_.stop);
+    const auto until = clock_.now() + timing_.short_pause();
+    co_await pause(clock_, std::min(limits_.deadline, until), limits_.stop);
     wake_ = now_is_before(limits_.deadline) ? Wake::attempt : Wake::over;
     co_return std::error_code{};
 }
@@ -249,85 +242,17 @@ Request PlaceInQueue::withdrawal_request() const noexcept {
     return algorithm::withdraw_request(resource_, withdrawal_, terms_.home);
 }
 
-// ---- Decisions
+// ---- What has happened
 
 void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::duration took) {
     const bool woken = is_woken();
-    const bool woken_by_another = state_ == State::woken;
+    const auto by = state_ == State::woken ? WokenBy::another_client : WokenBy::its_question;
     if (woken) record_departure(votes[waiter_->home()]);
-    attempts_.last = clock_.now();
-    attempts_.due = attempts_.last + random_pause(longest_without_attempt, entropy_);
+    timing_.end_attempt(clock_.now());
     if (error != Errc::held_by_other) return;
     nodes().contended().set(resource_.front(), true);
     homes_ = possible_homes(votes.reports());
-    if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
-}
-
-/// Begins to count the time without a holder and without an attempt. Before its turn, other waiters of this
-/// loop have asked the home node and made attempts.
-void PlaceInQueue::begin_turn(Clock::time_point now) {
-    reported_.holder_seen = attempts_.last = now;
-    if (attempts_.due <= now) attempts_.due = now + random_pause(longest_without_attempt, entropy_);
-}
-
-void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) {
-    reported_.place = place;
-    if (place.held != QueuePlace::Held::by_holder) return;
-    reported_.holder_seen = now;
-    reported_.attempted_without_holder = false;
-}
-
-/// Returns true if the waiter makes an attempt now although it was not woken, and records that:
-///
-/// - It is the first in the queue, both its last attempt and its arrival at this home node were a poll
-///   interval ago, and the resource is not reserved for another waiter. The resource may be free on the other
-///   nodes.
-/// - The home node has reported no holder for two poll intervals, and for attempt_spacing more for each
-///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
-///   reports a holder again.
-/// - The last attempt is 7 to 14 s ago.
-bool PlaceInQueue::begins_attempt(Clock::time_point now) {
-    const auto& place = *reported_.place;
-    const bool reserved = place.held == QueuePlace::Held::by_waiter;
-    const bool first = place.in_front == 0 && !reserved && now - attempts_.last >= poll_interval;
-    const auto later = attempt_spacing * static_cast<int>(std::min<std::size_t>(place.in_front, 1000));
-    const bool nobody_comes =
-        !reported_.attempted_without_holder && now - reported_.holder_seen >= 2 * poll_interval + later;
-    reported_.attempted_without_holder = reported_.attempted_without_holder || nobody_comes;
-    return first || nobody_comes || now >= attempts_.due;
-}
-
-/// Returns when to ask the home node again if no message comes.
-Clock::time_point PlaceInQueue::next_question(Clock::time_point now) {
-    using namespace std::chrono_literals;
-    const auto& place = *reported_.place;
-    // Each waiter in front makes the interval longer by a sixteenth, until it is four times as long.
-    const auto sixteenths = static_cast<int>(16 + std::min<std::size_t>(place.in_front, 48));
-    auto next = now + (place.in_front == 0 ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
-                                           : poll_interval * sixteenths / 16);
-    // Only the first four waiters ask when the key expires, and not all at the same time.
-    constexpr std::size_t nearly_first = 4;
-    if (place.held_for >= 0ms && place.in_front < nearly_first)
-        next = std::min(next, now + place.held_for + 1ms);
-    // If the resource is free, dead waiters are in front. One question removes a limited number of them, so
-    // the waiter asks again at once, but not without end.
-    constexpr int most_in_a_row = 16;
-    auto& free = reported_.free_in_a_row;
-    free = place.held == QueuePlace::Held::by_nobody ? free + 1 : 0;
-    if (free > 0 && free <= most_in_a_row) next = attempts_.may_reserve_from;
-    return std::max(next, now + shortest_sleep);
-}
-
-/// Begins a random *pause* after an attempt that failed although the waiter was woken. It has probably
-/// collided with a waiter of another home node: each has got some votes, and none a majority. Without the
-/// pause, they could collide again and again. The pause doubles with each failure, up to the pause of
-/// LockOptions::retry, which counts as at least 10 ms and at most 10 s.
-void PlaceInQueue::back_off(Clock::duration took, bool woken_by_another) {
-    using namespace std::chrono_literals;
-    const detail::BackOff pauses{.shortest = took,
-                                 .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
-    attempts_.may_reserve_from = attempts_.last + pauses.pause(attempts_.failed_when_woken, entropy_);
-    if (woken_by_another) attempts_.may_come_from = attempts_.may_reserve_from;
+    if (woken) timing_.failed_when_woken(by, took);
 }
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have

@@ -5,6 +5,7 @@
 #include <redlock/waiting.hpp>
 
 #include "flow.hpp"
+#include "waiter_timing.hpp"
 
 #include <array>
 #include <chrono>
@@ -21,8 +22,8 @@
 
 namespace redlock::flow {
 
-/// The place of one acquire() in the queue for one resource. It decides when this client, the *waiter*, asks
-/// its home node, and when it makes an attempt to acquire the resource.
+/// The place of one acquire() in the queue for one resource. This client, the *waiter*, asks its
+/// home node and makes attempts to acquire the resource. WaiterTiming decides when it does so.
 ///
 /// The *home node* is the node with the queue in which the waiter waits. Its *ticket* is its entry there. The
 /// waiter is subscribed at the home node, and asks it from time to time: the *question*. A release wakes the
@@ -38,7 +39,7 @@ namespace redlock::flow {
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
 ///               | node                                         | its question has reserved the resource
 ///               |                                              | → reserved (→ woken in a pause, see
-///               |                                              | back_off())
+///               |                                              | failed_when_woken())
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node
@@ -79,7 +80,7 @@ public:
     void attempted(std::error_code error, const Tally& votes, Clock::duration took);
 
     /// Returns the place that the home node reported last; nothing if it has reported none.
-    const std::optional<QueuePlace>& last() const noexcept { return reported_.place; }
+    const std::optional<QueuePlace>& last() const noexcept { return place_; }
 
     /// Returns why nodes keep no queue for this client. Empty if a node has kept one since. May be called
     /// once.
@@ -102,23 +103,6 @@ private:
     // A queue can have the ticket in `queued` and in the states behind it.
     enum class State : std::uint8_t { away, listening, queued, woken, reserved };
 
-    /// When this client makes attempts.
-    struct Attempts {
-        Clock::time_point last{};              // when the last one ended, or the turn or the stay began
-        Clock::time_point due{};               // when one is made whatever the home node reports
-        int failed_when_woken = 0;             // how many have failed although the waiter was woken
-        Clock::time_point may_reserve_from{};  // when it may reserve a free resource for itself
-        Clock::time_point may_come_from{};     // when it may make an attempt because another client woke it
-    };
-
-    /// What the home nodes have reported.
-    struct Reported {
-        std::optional<QueuePlace> place{};
-        Clock::time_point holder_seen{};        // when a node last reported a holder
-        bool attempted_without_holder = false;  // an attempt was made because no holder was reported since
-        int free_in_a_row = 0;                  // reports that the resource is free but not reserved for us
-    };
-
     // The steps of a wait.
     Flow wait_within_limits();
     Flow await_turn();
@@ -136,11 +120,6 @@ private:
     }
     Request withdrawal_request() const noexcept;
     void begin_to_listen();
-    void begin_turn(Clock::time_point now);
-    void record_place(const QueuePlace& place, Clock::time_point now);
-    bool begins_attempt(Clock::time_point now);
-    Clock::time_point next_question(Clock::time_point now);
-    void back_off(Clock::duration took, bool woken_by_another);
     void record_departure(const NodeReport& home);
     void lose_connection();
     void lose_subscription();
@@ -148,9 +127,7 @@ private:
     void collect_refusals();
 
     Clock& clock_;
-    Entropy& entropy_;
     const Resources resource_;
-    const std::chrono::milliseconds longest_pause_;
     const Clock::time_point until_;
     const Clock::time_point begun_;
     RoundLimits limits_;  // of the present wait
@@ -163,8 +140,8 @@ private:
     QueueTerms terms_{};                                   // with this ticket
     QueueTerms withdrawal_{};                              // with a ticket that is being withdrawn, or none
     std::array<std::string, max_nodes> former_tickets_{};  // tickets that a queue may still have
-    Attempts attempts_;
-    Reported reported_;
+    WaiterTiming timing_;
+    std::optional<QueuePlace> place_{};  // what a home node has reported last
     std::vector<NodeReport> refusals_{};
 
     // What the flows pass to each other.

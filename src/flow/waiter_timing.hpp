@@ -1,0 +1,92 @@
+// Decides when a waiter asks its home node, and when it makes an attempt although nobody has woken it. The
+// tables in waiting.hpp have these times, and explain the words. The class has no clock: the flows of
+// PlaceInQueue report what happens, and when.
+//
+//     report              | what follows
+//     --------------------+---------------------------------------------------------------------------------
+//     begin_turn()        | The time without an attempt and the time without a holder begin. An attempt that
+//                         | was due before is due in 7 to 14 s.
+//     arrive()            | The time without an attempt begins.
+//     begins_attempt()    | An attempt can be due because of the report of the home node.
+//     end_attempt()       | The time without an attempt begins. The next one is due in 7 to 14 s.
+//     failed_when_woken() | From the second call on, a *pause* begins, which doubles with each call. In the
+//                         | pause, a question must not reserve the resource. If another client had woken the
+//                         | waiter, the waiter makes no attempt in the pause, unless one is due.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace redlock::flow {
+
+/// How a resource came to be reserved for a waiter.
+enum class WokenBy : std::uint8_t { another_client, its_question };
+
+class WaiterTiming {
+public:
+    /// The waiter begins to wait at `now`. `longest_pause` is the delay of LockOptions::retry. The entropy
+    /// must outlive the object.
+    WaiterTiming(Clock::time_point now, std::chrono::milliseconds longest_pause, Entropy& entropy);
+
+    /// Records that it is the turn of this waiter: its questions go to the home node from now on. Before,
+    /// other waiters of this loop have asked the home node and made attempts.
+    void begin_turn(Clock::time_point now);
+
+    /// Records that the waiter has come to another home node. The other waiters may come there, too, and in
+    /// any order. So a waiter that is the first there makes an attempt only if it is still the first after a
+    /// poll interval. Otherwise it could overtake older waiters because it has arrived before them.
+    void arrive(Clock::time_point now) noexcept { last_attempt_ = now; }
+
+    /// Records a report of the home node. Returns true if the waiter makes an attempt now, which is so in
+    /// three cases:
+    ///
+    /// - It is the first in the queue, both its last attempt and its arrival at this home node were a poll
+    ///   interval ago, and the resource is not reserved for another waiter. The resource may be free on the
+    ///   other nodes.
+    /// - The home node has reported no holder for two poll intervals, and for attempt_spacing more for each
+    ///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
+    ///   reports a holder again.
+    /// - The attempt is due.
+    bool begins_attempt(const QueuePlace& place, Clock::time_point now);
+
+    /// Returns when to ask the home node again if no message comes. `place` is its last report. Is called
+    /// once for each report.
+    Clock::time_point next_question(const QueuePlace& place, Clock::time_point now);
+
+    /// Records the end of an attempt.
+    void end_attempt(Clock::time_point now);
+
+    /// Records, after end_attempt(), that another client has refused an attempt of the woken waiter, and how
+    /// long the attempt took. It has probably collided with a waiter of another home node: each has got some
+    /// votes, and none a majority. Without the pause, they could collide again and again. The longest pause
+    /// is that of LockOptions::retry, which counts as at least 10 ms and at most 10 s.
+    void failed_when_woken(WokenBy by, Clock::duration took);
+
+    /// Returns when an attempt is made whatever the home node reports.
+    Clock::time_point attempt_due() const noexcept { return attempt_due_; }
+    /// Returns true if a question may reserve the resource for this waiter.
+    bool may_reserve(Clock::time_point now) const noexcept { return now >= may_reserve_from_; }
+    /// Returns from when on the waiter may make an attempt because another client has woken it.
+    Clock::time_point may_come_from() const noexcept { return std::min(may_come_from_, attempt_due_); }
+    /// Returns a random pause of LockOptions::retry, but at most a poll interval.
+    Clock::duration short_pause() const;
+
+private:
+    const std::chrono::milliseconds longest_pause_;
+    Entropy& entropy_;
+    Clock::time_point last_attempt_;  // when it ended, or the turn or the stay began
+    Clock::time_point attempt_due_;
+    Clock::time_point holder_seen_;          // when the home node last reported a holder
+    bool attempted_without_holder_ = false;  // an attempt was made because no holder was reported since
+    int free_in_a_row_ = 0;                  // reports that the resource is free but not reserved for us
+    int failed_when_woken_ = 0;
+    Clock::time_point may_reserve_from_{};
+    Clock::time_point may_come_from_{};
+};
+
+}  // namespace redlock::flow
