@@ -111,13 +111,11 @@ bool RoundDriver::check_out(std::size_t node) {
         return false;
     }
     connections_[node] = std::move(connection);
-    has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
     // A release must be sent even if the round ends before the connection is ready. If the connection breaks
     // while it is being made, the release must be sent again. Therefore it is queued on the connection now.
     // on_sent() follows when the connection is established.
-    queued_[node] = round_.is_release() && !connections_[node]->ready();
-    if (queued_[node]) write(node);
+    if (round_.is_release() && !connections_[node]->ready()) write(node);
     return true;
 }
 
@@ -243,7 +241,7 @@ struct RoundDriver::NodeCommand {
 
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
-    if (!queued_[node]) write(node);
+    if (!awaits_reply_[node]) write(node);  // otherwise it was queued by check_out()
 }
 
 /// Writes the commands of all requests that lack the vote of this node.
@@ -315,8 +313,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
     }
-    if (!has_answered_[node] && vote.executed) nodes_[node]->succeeded();
-    has_answered_[node] = true;
+    if (!round_.has_replied(node) && vote.executed) nodes_[node]->succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     if (const auto hint = detail::hint_for(reply); vote.cause && !hint.empty())
         text += "; " + std::string{hint};

@@ -109,9 +109,7 @@ private:
     detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
     std::array<CheckedOut, max_nodes> connections_{};
     std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
-    NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
-    NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_unsent_release_ = false;
 };
 

@@ -313,6 +313,8 @@ public:
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
+    /// Returns true if the node has voted on a request.
+    bool has_replied(std::size_t node) const noexcept { return nodes_[node].replied; }
     /// Returns true if the release is sent to this node for the second time.
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
