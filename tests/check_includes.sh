@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks the include rules of the architecture: exactly one source file includes hiredis; no header of include/ opens a
-# socket; only src/os reads a real clock; the decision code includes nothing of the network. Checks also that verbs are
-# compared in one file: everything that the library knows about a verb stands in the table of verbs.
+# socket; only src/os reads a real clock; the decisions include nothing that does I/O. Checks also that verbs are compared
+# in one file: everything that the library knows about a verb stands in the table of verbs.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/.." || exit 2
@@ -19,6 +19,9 @@ none() {
 headers=$(find include -name '*.hpp')
 users_of_verbs=$(find include src -name '*.[ch]pp' -not -name verbs.hpp -not -name nodes.hpp)
 core=$(find include/redlock/detail src src/flow -maxdepth 1 -name '*.[ch]pp')
+# The decisions: the algorithm, what stands below it, and the flows. The scripts and the table of verbs are among them.
+decisions=$(find include/redlock/detail src/flow -name '*.[ch]pp')
+for name in acquire algorithm fencing lease outcome waiting; do decisions="$decisions include/redlock/$name.hpp"; done
 outside_os=$(find include src/redis src -maxdepth 3 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
 
 users=$(grep -rlE --include='*.[ch]pp' '#[[:space:]]*include[[:space:]]*[<"](hiredis/|hiredis\.h)' include src)
@@ -38,6 +41,11 @@ esac
         'clock_gettime|gettimeofday|_clock::now\(|boot_clock\(\)\.(now|sleep)' $outside_os
     none 'what decides knows no network: include redis/ in src/redis alone' \
         '#[[:space:]]*include[[:space:]]*[<"](redlock/|\.\./)*(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
+    none 'decisions do no I/O: they include no file of src/redis, src/loop or src/os' \
+        '#[[:space:]]*include[[:space:]]*"(\.\./)*(src/)?(redis|loop|os)/' $decisions
+    none 'decisions do no I/O: they include no header of the operating system, hiredis or OpenSSL' \
+        '#[[:space:]]*include[[:space:]]*[<"](sys/|netinet/|arpa/|hiredis|openssl/|(netdb|poll|unistd|fcntl|pthread)\.h|fstream)' \
+        $decisions
     none 'what the library knows about a verb is a row of the table in include/redlock/detail/verbs.hpp' \
         '[=!]= *Verb::|case Verb::' $users_of_verbs
 }

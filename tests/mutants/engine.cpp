@@ -9,6 +9,7 @@
 #include "flow/lock_operations.cpp"
 #include "flow/place_in_queue.cpp"
 #include "flow/retries.cpp"
+#include "flow/waiter_timing.cpp"
 #include "lease_view.cpp"
 #include "lock.cpp"
 #include "loop/front.cpp"
