@@ -36,6 +36,8 @@
  * 5. If a connection is given up, the requests in its queue may move to the next connection, for which the Sentinels
  *    are asked. (In the code they end without a vote.) A command that was written is not written again elsewhere.
  * 6. A lease begins, at the latest, just before its first command is written. It may begin when it enters the queue.
+ * 7. If there are several lanes (LANES), each has a connection to each server, with a queue. The rules hold for each
+ *    connection alone. A sign of life on another lane does not count, because that lane may lead to another server.
  *
  * In the model, a connection gives signs of life as long as its server is named or `goes_on`. The quarantine is longer
  * by that phase, so two seconds for this rule belong to the phase. After it, a reply can still arrive, because the
@@ -53,6 +55,9 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0 /* of all servers */
+#endif
+#ifndef LANES
+#define LANES 1 /* sets of connections, with a queue each (QUEUE); two at most, and then NODES is 1 */
 #endif
 #define QUORUM (NODES / 2 + 1)
 #define SERVERS (2 * NODES) /* node n has the servers n and n + NODES */
@@ -121,7 +126,8 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 /* The queue of the requests, and the write that takes all of them that are ready. */
 #ifdef QUEUE
 byte queued[2 * CLIENTS]; /* for each lease: servers to which its command is not written yet */
-byte pending;             /* servers on whose connection replies are pending */
+byte pending[LANES];      /* for each lane: servers on whose connection replies are pending */
+#define lane_of(lease) (((lease) % CLIENTS + (lease) / CLIENTS) % LANES)
 #ifdef CHECKED_IN_QUEUE
 byte checked[2 * CLIENTS]; /* for each lease: servers that gave a sign of life when the request entered the queue */
 #define CHECK(lease) checked[lease] = named | goes_on
@@ -162,42 +168,52 @@ byte replied; /* servers that replied later than a second after the last sign of
 #define LEAVES_QUEUE(a)                                                                                                \
     queued[a] = 0;                                                                                                     \
     queued[EXTENSION(a)] = 0
-#define gives_signs_of_life(s) (((named | goes_on) & bit(s)) || has_replied(s))
-#ifdef BEHIND_PENDING
-#define may_write(s) (gives_signs_of_life(s) || (pending & bit(s)))
+#ifdef SIGN_OF_THE_NODE
+byte heard[LANES];        /* for each lane: servers that have replied in time */
+#define HEARD(l, s) heard[l] = heard[l] | (bit(s) & (named | goes_on))
+#define is_heard(l, s) (heard[LANES - 1 - (l)] & bit(other(s)) & (named | goes_on))
 #else
-#define may_write(s) (gives_signs_of_life(s) && !(pending & bit(s)))
+#define HEARD(l, s) skip
+#define is_heard(l, s) false
 #endif
-#define is_ready(lease, s) ((queued[lease] & bit(s)) && (may_write(s) || was_checked(lease, s)))
-#define TAKE(lease, commands, s)                                                                                       \
+#define gives_signs_of_life(s, l) (((named | goes_on) & bit(s)) || has_replied(s) || is_heard(l, s))
+#ifdef BEHIND_PENDING
+#define may_write(s, l) (gives_signs_of_life(s, l) || (pending[l] & bit(s)))
+#else
+#define may_write(s, l) (gives_signs_of_life(s, l) && !(pending[l] & bit(s)))
+#endif
+#define is_ready(lease, s, l)                                                                                          \
+    (lane_of(lease) == l && (queued[lease] & bit(s)) && (may_write(s, l) || was_checked(lease, s)))
+#define TAKE(lease, commands, s, l)                                                                                    \
     if                                                                                                                 \
-    :: is_ready(lease, s) ->                                                                                           \
+    :: is_ready(lease, s, l) ->                                                                                        \
         queued[lease] = queued[lease] & ~bit(s);                                                                       \
         running = running | bit(lease);                                                                                \
         commands[lease % CLIENTS] = commands[lease % CLIENTS] | bit(s)                                                 \
     :: else                                                                                                            \
     fi
 #if CLIENTS == 2
-#define some_ready(s) (is_ready(0, s) || is_ready(1, s) || is_ready(2, s) || is_ready(3, s))
-#define TAKE_ALL(s) TAKE(0, sets, s); TAKE(1, sets, s); TAKE(2, extends, s); TAKE(3, extends, s)
+#define some_ready(s, l) (is_ready(0, s, l) || is_ready(1, s, l) || is_ready(2, s, l) || is_ready(3, s, l))
+#define TAKE_ALL(s, l) TAKE(0, sets, s, l); TAKE(1, sets, s, l); TAKE(2, extends, s, l); TAKE(3, extends, s, l)
 #else /* without extensions */
-#define some_ready(s) (is_ready(0, s) || is_ready(1, s) || is_ready(2, s))
-#define TAKE_ALL(s) TAKE(0, sets, s); TAKE(1, sets, s); TAKE(2, sets, s)
+#define some_ready(s, l) (is_ready(0, s, l) || is_ready(1, s, l) || is_ready(2, s, l))
+#define TAKE_ALL(s, l) TAKE(0, sets, s, l); TAKE(1, sets, s, l); TAKE(2, sets, s, l)
 #endif
-#define WRITES(s)                                                                                                      \
+#define WRITES(s, l)                                                                                                   \
     :: d_step {                                                                                                        \
-        some_ready(s) ->                                                                                               \
+        some_ready(s, l) ->                                                                                            \
         printf("    the queue is written to server %d\n", s);                                                          \
-        TAKE_ALL(s);                                                                                                   \
-        pending = pending | bit(s)                                                                                     \
+        TAKE_ALL(s, l);                                                                                                \
+        pending[l] = pending[l] | bit(s)                                                                               \
     }
 /* The last pending reply arrives, or a new connection replaces the former one. */
-#define HAS_REPLIED(s)                                                                                                 \
+#define HAS_REPLIED(s, l)                                                                                              \
     :: d_step {                                                                                                        \
-        (pending & bit(s)) && (masters & bit(s)) ->                                                                    \
+        (pending[l] & bit(s)) && (masters & bit(s)) ->                                                                 \
         printf("    server %d has replied to everything\n", s);                                                        \
         REPLIED(s);                                                                                                    \
-        pending = pending & ~bit(s)                                                                                    \
+        HEARD(l, s);                                                                                                   \
+        pending[l] = pending[l] & ~bit(s)                                                                              \
     }
 #define FORGET_QUEUED(lease) queued[lease] = 0
 #define has_queued(lease) (queued[lease] != 0)
@@ -414,6 +430,11 @@ proctype Client(byte a) {
         fi                                                                                                             \
     }
 
+#if LANES == 1
+#define ON_ALL_LANES(event) event(0, 0) event(1, 0)
+#else
+#define ON_ALL_LANES(event) event(0, 0) event(1, 0) event(0, 1) event(1, 1)
+#endif
 #if NODES == 1
 #define AT_ALL_SERVERS(event) event(0) event(1)
 #define WITH_ALL_SERVERS(event, a) event(a, 0) event(a, 1)
@@ -447,8 +468,8 @@ end:
     FOR_ALL_CLIENTS(ON_EXTEND)
 #endif
 #ifdef QUEUE
-    AT_ALL_SERVERS(WRITES)
-    AT_ALL_SERVERS(HAS_REPLIED)
+    ON_ALL_LANES(WRITES)
+    ON_ALL_LANES(HAS_REPLIED)
 #endif
     AT_ALL_SERVERS(SETS_MARKER)
     AT_ALL_SERVERS(IS_PROMOTED)
@@ -472,7 +493,8 @@ init {
     d_step {
         masters = named;
 #ifdef QUEUE
-        pending = named; /* earlier commands, of other requests */
+        pending[0] = named; /* earlier commands, of other requests */
+        pending[LANES - 1] = named;
 #endif
 #if NODES == 1
         BEGINS(0); BEGINS(1)

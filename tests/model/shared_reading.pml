@@ -151,6 +151,11 @@ bool silent;    /* the server has stopped to reply */
 #else
 #define WAKES_LEADER true
 #endif
+#ifdef BLOCKS /* in recv(), in place of poll() */
+#define ENDS_POLL false
+#else
+#define ENDS_POLL woken
+#endif
 #ifdef RESETS_LAST
 #define RESET_FIRST skip
 #define AFTER_BEGINNING RESETS_LATE
@@ -286,7 +291,8 @@ asks:
         fi
     }
     :: d_step { /* The poll ends. */
-        leads(t) && step == POLLS && (woken || replies != 0 || (begun & due) || FLUSH_ENDS_POLL || (ready && waiting)) ->
+        leads(t) && step == POLLS &&
+            (ENDS_POLL || replies != 0 || (begun & due) || FLUSH_ENDS_POLL || (ready && waiting)) ->
         RESET_FIRST;
         TOUCH(begun);
         decided = decided | (replies & begun & ~left);
