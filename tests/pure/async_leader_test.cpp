@@ -1,7 +1,6 @@
 // AsyncLeader in a loop in virtual time: the rules of Leader, without blocking.
 #include "in_a_loop.hpp"
-
-#include <redlock/async_leader.hpp>
+#include "leadership.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,23 +13,8 @@
 namespace redlock::test {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
-
-constexpr auto ttl = 15s;
-constexpr auto margin = 3s;
-
-std::string what(const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& caught) {
-        return caught.what();
-    }
-}
+constexpr auto ttl = LeaderWorld::ttl;
+constexpr auto margin = LeaderWorld::margin;
 
 struct LeadershipInALoop : testing::Test, LoopWorld {
     LeaderOptions options() {
@@ -58,25 +42,6 @@ struct LeadershipInALoop : testing::Test, LoopWorld {
 
 // ---- A term
 
-TEST_F(LeadershipInALoop, DoesTheWorkAsTheOnlyHolderAndResigns) {
-    run_leader();
-    EXPECT_THAT(terms, IsEmpty()) << "inside run()";
-    pass(1ms);
-    ASSERT_THAT(terms, SizeIs(1));
-    EXPECT_EQ(term().fencing_token(), world.counted_on(0));
-    EXPECT_GT(term().fencing_token(), 0U);
-    EXPECT_THAT(term().remaining(), Lasts(term().valid_until() - world.clock.now()));
-    EXPECT_GT(term().remaining(), ttl - 1s);
-    EXPECT_FALSE(term().lost().stop_requested());
-    EXPECT_EQ(world.held_by(""), 0U);
-    term().end();
-    pass(1ms);
-    EXPECT_TRUE(world.clean());
-    EXPECT_THAT(term().remaining(), Lasts(0s));
-    EXPECT_THAT(failures, IsEmpty());
-    EXPECT_THAT(ends, IsEmpty());
-}
-
 TEST_F(LeadershipInALoop, ATermThatWasMovedAnswersAsBefore) {
     run_leader();
     pass(1ms);
@@ -86,39 +51,6 @@ TEST_F(LeadershipInALoop, ATermThatWasMovedAnswersAsBefore) {
         EXPECT_GT(it->remaining(), ttl - 1s);
         EXPECT_EQ(it->fencing_token(), world.counted_on(0));
         EXPECT_TRUE(it->lost().stop_possible());
-    }
-}
-
-TEST_F(LeadershipInALoop, LastsAsLongAsTheWork) {
-    run_leader();
-    pass(2h);
-    ASSERT_THAT(terms, SizeIs(1));
-    EXPECT_FALSE(term().lost().stop_requested());
-    EXPECT_GT(term().remaining(), margin);
-}
-
-TEST_F(LeadershipInALoop, WaitsWhileAnotherLeads) {
-    world.occupy(10min, 0, 1, 2, 3, 4);
-    run_leader();
-    pass(10min - 1s);
-    EXPECT_THAT(terms, IsEmpty());
-    pass(3s);
-    EXPECT_THAT(terms, SizeIs(1));
-    EXPECT_THAT(failures, IsEmpty());
-}
-
-TEST_F(LeadershipInALoop, PausesAfterATermSoThatAnotherClientMayLead) {
-    run_leader();
-    pass(1ms);
-    for (std::size_t i = 1; i < 20; ++i) {
-        ASSERT_THAT(terms, SizeIs(i));
-        const auto token = term().fencing_token();
-        term().end();
-        pass(490ms);
-        ASSERT_THAT(terms, SizeIs(i)) << "the shortest pause";
-        pass(530ms);
-        ASSERT_THAT(terms, SizeIs(i + 1)) << "the longest pause";
-        EXPECT_GT(term().fencing_token(), token);
     }
 }
 
@@ -166,47 +98,6 @@ TEST_F(LeadershipInALoop, AnOldTermThatWasMovedDoesNotEndALaterOne) {
 }
 
 // ---- The end of run()
-
-TEST_F(LeadershipInALoop, EndsTheCampaignAndThePauseWhenItIsCancelled) {
-    leader->cancel();  // does nothing
-    world.occupy(1h, 0, 1, 2, 3, 4);
-    run_leader();
-    pass(10s);
-    auto start = world.clock.now();
-    leader->cancel();
-    pass(1ms);
-    EXPECT_THAT(ends, ElementsAre("ended"));
-    EXPECT_LE(world.clock.now() - start, 1ms);
-    EXPECT_FALSE(loop.run_once());
-    world.pass(1h);
-    run_leader();
-    pass(1ms);
-    ASSERT_THAT(terms, SizeIs(1));
-    term().end();
-    pass(100ms);
-    leader->cancel();
-    pass(1ms);
-    EXPECT_THAT(ends, ElementsAre("ended", "ended"));
-    EXPECT_THAT(failures, IsEmpty());
-    EXPECT_TRUE(world.clean());
-}
-
-TEST_F(LeadershipInALoop, RequestsAStopOfTheWorkAndWaitsForItsEnd) {
-    run_leader();
-    pass(10min);
-    leader->cancel();
-    EXPECT_TRUE(term().lost().stop_requested());
-    const auto end = term().valid_until();
-    pass(5s);
-    EXPECT_THAT(ends, IsEmpty());
-    EXPECT_EQ(term().valid_until(), end) << "it is not extended any more";
-    EXPECT_GT(term().remaining(), 0s);
-    term().end();
-    pass(1ms);
-    EXPECT_THAT(ends, ElementsAre("ended"));
-    EXPECT_THAT(failures, IsEmpty());
-    EXPECT_TRUE(world.clean());
-}
 
 TEST_F(LeadershipInALoop, ATermOutlivesItsLeader) {
     run_leader();
@@ -278,33 +169,6 @@ TEST_F(LeadershipInALoop, AFunctionOfTheUserMayDestroyIt) {
 
 // ---- Between two terms
 
-TEST_F(LeadershipInALoop, ReportsAnExceptionOfTheWorkAndBacksOff) {
-    std::vector<Clock::time_point> starts;
-    leader->run(
-        [&](AsyncTerm it) {
-            starts.push_back(world.clock.now());
-            const auto count = starts.size();
-            if (count % 2 == 0) throw std::runtime_error("term " + std::to_string(count));
-            if (count != 7)
-                it.end(std::make_exception_ptr(std::runtime_error("term " + std::to_string(count))));
-        },
-        report_end());
-    pass(3min);
-    leader->cancel();
-    pass(1ms);
-    ASSERT_GE(starts.size(), 12U);
-    EXPECT_EQ(errors[0], "term 1");
-    EXPECT_EQ(errors[1], "term 2");
-    EXPECT_EQ(errors[6], "term 8") << "the seventh term ends well";
-    const Clock::duration longest[] = {2s, 4s, 8s, 8s, 8s, 8s, 1s, 2s, 4s, 8s, 8s};
-    for (std::size_t i = 0; i < std::size(longest); ++i) {
-        EXPECT_GE(starts[i + 1] - starts[i], longest[i] / 2) << i;
-        EXPECT_LE(starts[i + 1] - starts[i], longest[i] + 10ms) << i;
-    }
-    EXPECT_TRUE(world.clean());
-    EXPECT_THAT(ends, ElementsAre("ended"));
-}
-
 TEST_F(LeadershipInALoop, AnExceptionOfTheWorkEndsATermThatWasMoved) {
     leader->run(
         [this](AsyncTerm it) {
@@ -318,89 +182,6 @@ TEST_F(LeadershipInALoop, AnExceptionOfTheWorkEndsATermThatWasMoved) {
     term().end();
     pass(10ms);
     EXPECT_THAT(errors, SizeIs(1));
-}
-
-TEST_F(LeadershipInALoop, EndsWithAnExceptionOfTheWorkWithoutOnError) {
-    auto its = options();
-    its.on_error = {};
-    leader.emplace(of_loop, the_resource, its);
-    leader->run([](const AsyncTerm&) { throw std::logic_error("broken"); }, report_end());
-    pass(1s);
-    EXPECT_THAT(ends, ElementsAre("broken"));
-    EXPECT_TRUE(world.clean());
-    run();  // returns, because nothing is left to do
-    run_leader();
-    pass(1s);
-    EXPECT_THAT(terms, SizeIs(1));
-}
-
-TEST_F(LeadershipInALoop, ReportsThatThereIsNoQuorumAndContinues) {
-    world.cut(0, 1, 2);
-    run_leader();
-    pass(30s);
-    ASSERT_THAT(failures, Not(IsEmpty()));
-    EXPECT_THAT(failures, Each(FailsWith(Errc::no_quorum)));
-    EXPECT_EQ(failures[0].attempts(), 3);
-    EXPECT_THAT(terms, IsEmpty());
-    world.heal_all();
-    pass(5s);
-    ASSERT_THAT(terms, SizeIs(1));
-    failures.clear();
-    world.silence(0, 1, 2);
-    term().end();
-    pass(200ms);
-    EXPECT_THAT(failures, ElementsAre(FailsWith(Errc::no_quorum))) << "the release was not confirmed";
-}
-
-// ---- The margin
-
-TEST_F(LeadershipInALoop, IsAskedToStopTheMarginBeforeTheEndAndLeadsAgain) {
-    run_leader();
-    pass(1min);
-    std::optional<Clock::duration> left;
-    const std::stop_callback on_stop{term().lost(), [&] { left = term().remaining(); }};
-    world.cut_all();
-    const auto end = term().valid_until();
-    pass(end - world.clock.now() - margin - 10ms);
-    EXPECT_FALSE(left);
-    pass(10ms);
-    ASSERT_TRUE(left);
-    EXPECT_GE(*left, margin);
-    world.heal_all();
-    pass(margin - 1s);
-    EXPECT_EQ(term().valid_until(), end) << "nothing is extended after the notice";
-    EXPECT_THAT(term().remaining(), Lasts(end - world.clock.now()));
-    term().end();
-    pass(2s);
-    EXPECT_THAT(failures, ElementsAre(FailsWith(Errc::lost)));
-    EXPECT_THAT(terms, SizeIs(2));
-}
-
-TEST_F(LeadershipInALoop, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
-    run_leader();
-    pass(1s);
-    world.forget(0, 1, 2);
-    pass(ttl / 2);
-    EXPECT_TRUE(term().lost().stop_requested());
-    EXPECT_THAT(term().remaining(), Lasts(0s));
-}
-
-TEST(LeaderInALoop, BeginsNoWorkWithinTheMargin) {
-    World slow{3, 5s};
-    VirtualLoop loop{slow.clock};
-    AsyncNodes of_loop{slow, loop, slow.clock, slow.entropy};
-    std::vector<Result> failures;
-    AsyncLeader late{
-        of_loop, the_resource, {.ttl = ttl, .margin = margin, .on_failure = [&](const Result& it) {
-                                    failures.push_back(it);
-                                }}};
-    for (const std::size_t node : {0U, 1U, 2U}) slow.slow(node, 4s);
-    late.run([](const AsyncTerm&) { FAIL() << "within the margin"; }, [](const std::exception_ptr&) {});
-    while (failures.empty() && loop.run_once()) {
-    }
-    ASSERT_THAT(failures, ElementsAre(FailsWith(Errc::validity_exhausted)));
-    EXPECT_THAT(failures[0].nodes(), SizeIs(3)) << "it has awaited the release";
-    EXPECT_TRUE(slow.clean());
 }
 
 // ---- The end of the loop
@@ -493,12 +274,7 @@ TEST_F(LeadershipInALoop, RejectsImpossibleOptions) {
         change(its);
         return refusal([&] { const AsyncLeader it{of_loop, the_resource, its}; });
     };
-    EXPECT_EQ(message([](auto&) {}), "");
     EXPECT_EQ(message([](auto& its) { its.watchdog = loop_watchdog(); }), "");
-    EXPECT_EQ(message([](auto& its) { its.margin = 7500ms; }),
-              "redlock: LeaderOptions::margin is 7500 ms; it must be less than half of the ttl, 15000 ms");
-    EXPECT_THAT(message([](auto& its) { its.longest_pause = 999ms; }),
-                HasSubstr("LeaderOptions::longest_pause"));
     Watchdog with_threads{world.clock};
     EXPECT_THAT(message([&](auto& its) { its.watchdog = &with_threads; }),
                 HasSubstr("LeaderOptions::watchdog is a watchdog with threads; it must be loop_watchdog()"));

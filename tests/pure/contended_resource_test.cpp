@@ -1,8 +1,6 @@
 // One resource that another client holds, among many free ones, in one event loop over servers in memory.
-#include "memory_loop.hpp"
-#include "waiting_world.hpp"
+#include "memory_loop_world.hpp"
 
-#include <redlock/async_lock.hpp>
 #include <redlock/detail/connection_choice.hpp>
 
 #include <gmock/gmock.h>
@@ -21,7 +19,7 @@ namespace {
 constexpr std::size_t free_resources = 1000;
 constexpr auto latency = 10ms;
 
-struct World : WaitingWorld {
+struct World : MemoryLoopWorld {
     /// The resource "r" is held, and so many locks of the loop wait for it.
     World(std::size_t contenders, bool fair) {
         for (std::size_t node = 0; node < size; ++node) {
@@ -30,7 +28,7 @@ struct World : WaitingWorld {
         }
         for (std::size_t i = 0; i < contenders; ++i) {
             const LockOptions options{.retry = {.attempts = 1'000'000, .delay = 5ms}, .fair = fair};
-            contended.push_back(std::make_unique<AsyncLock>(of_loop, "r", options));
+            contended.push_back(std::make_unique<AsyncLock>(*of_loop, "r", options));
             contended[i]->acquire([this](const Result&) { ++waits_ended; });
         }
         for (const auto end = now() + 20ms; now() < end;) loop.run_once(end);
@@ -39,7 +37,7 @@ struct World : WaitingWorld {
 
     void acquire_and_release_free_ones() {
         for (std::size_t i = 0; i < free_resources; ++i) {
-            free.push_back(std::make_unique<AsyncLock>(of_loop, "free" + std::to_string(i)));
+            free.push_back(std::make_unique<AsyncLock>(*of_loop, "free" + std::to_string(i)));
             free[i]->acquire([this, i](const Result& acquired) {
                 EXPECT_TRUE(acquired) << acquired.message();
                 free[i]->release([this](const Result& result) {
@@ -62,9 +60,6 @@ struct World : WaitingWorld {
         return found;
     }
 
-    MemoryLoopNodes nodes{network, size, {.node_timeout = 50ms}};
-    MemoryLoop loop{network};
-    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
     std::vector<std::unique_ptr<AsyncLock>> contended{};
     std::vector<std::unique_ptr<AsyncLock>> free{};
     std::size_t waits_ended = 0;

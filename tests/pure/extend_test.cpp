@@ -1,23 +1,24 @@
 // Rules C1 to C4: an extension counts only if it is certain, and a failed one takes nothing away.
-#include "world.hpp"
+#include "fronts.hpp"
 
 namespace redlock::test {
 namespace {
 
 /// A lock with a ttl of 10 s (drift: 102 ms) on five nodes, acquired six seconds ago.
-struct Extend : testing::Test {
+struct Extend : testing::TestWithParam<Front> {
     Extend() {
         world.pass(6s);
         world.forget_events();
     }
 
-    World world;
-    Lock lock = world.held({.ttl = 10s});
+    AnyWorld world{GetParam()};
+    AnyLock lock = world.held({.ttl = 10s});
 };
+INSTANTIATE_TEST_SUITE_P(Each, Extend, each_front, testing::PrintToStringParamName());
 
 // C2, A1, S31. The new validity counts from the start of the extension, so the duration of the round is
 // subtracted as in an acquisition. The owner stays the same, because it is the same acquisition.
-TEST_F(Extend, ResetsTheRemainingTimeToTheFullTtl) {
+TEST_P(Extend, ResetsTheRemainingTimeToTheFullTtl) {
     const std::string owner{lock.owner()};
     world.slow(3, 40ms);
     const auto result = lock.extend();
@@ -29,7 +30,7 @@ TEST_F(Extend, ResetsTheRemainingTimeToTheFullTtl) {
 }
 
 // The ttl is longer than that of the options, and has its own drift.
-TEST_F(Extend, AcceptsAnotherTtl) {
+TEST_P(Extend, AcceptsAnotherTtl) {
     EXPECT_THAT(lock.extend(100s), Succeeds());
     EXPECT_THAT(lock.remaining(), Lasts(100s - 1002ms));
     EXPECT_THAT(world.events(), ElementsAre("expire #1 in 100000 ms"));
@@ -38,7 +39,7 @@ TEST_F(Extend, AcceptsAnotherTtl) {
 // ---- A ttl shorter than the remaining time.
 
 // The Result reports the validity of the lock.
-TEST_F(Extend, NeverShortensTheValidity) {
+TEST_P(Extend, NeverShortensTheValidity) {
     const auto result = lock.extend(1s);
     EXPECT_THAT(result, Succeeds());
     EXPECT_THAT(result.validity(), Lasts(lock.remaining()));
@@ -48,7 +49,7 @@ TEST_F(Extend, NeverShortensTheValidity) {
 
 // This process was stalled during the round for longer than the shorter ttl. So the extension has no use, and
 // the old validity stands.
-TEST_F(Extend, FailsIfTheRoundUsesUpAShorterTtl) {
+TEST_P(Extend, FailsIfTheRoundUsesUpAShorterTtl) {
     world.slow(0, 40ms);
     world.after(40ms, [&] { world.pass(1s); });
     EXPECT_THAT(lock.extend(1s), FailsWith(Errc::validity_exhausted));
@@ -59,7 +60,7 @@ TEST_F(Extend, FailsIfTheRoundUsesUpAShorterTtl) {
 
 // C2, S32. If too few nodes reply, the old validity stands, and another attempt may follow while there is
 // time.
-TEST_F(Extend, KeepsTheOldValidityIfTheNodesDoNotAnswer) {
+TEST_P(Extend, KeepsTheOldValidityIfTheNodesDoNotAnswer) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
     EXPECT_TRUE(lock.valid());
@@ -71,7 +72,7 @@ TEST_F(Extend, KeepsTheOldValidityIfTheNodesDoNotAnswer) {
 }
 
 // C2, B1. The nodes lengthened the keys, but their replies were lost. The release still deletes the keys.
-TEST_F(Extend, DoesNotPreventTheReleaseIfItFails) {
+TEST_P(Extend, DoesNotPreventTheReleaseIfItFails) {
     world.lose_replies_of(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
     EXPECT_THAT(lock.remaining(), Lasts(4s - 102ms - 50ms));
@@ -81,7 +82,7 @@ TEST_F(Extend, DoesNotPreventTheReleaseIfItFails) {
 }
 
 // A12, C1. The result reports the vote of each node. A missing key is a refusal.
-TEST_F(Extend, ReportsEachNode) {
+TEST_P(Extend, ReportsEachNode) {
     world.forget(1);
     world.cut(2);
     const auto result = lock.extend();
@@ -95,7 +96,7 @@ TEST_F(Extend, ReportsEachNode) {
 
 // C1, C2. If a majority no longer has our key, the lock is lost before the end of its validity. It does not
 // become valid again when the nodes recover.
-TEST_F(Extend, ReportsALossIfAMajorityNoLongerHasOurKey) {
+TEST_P(Extend, ReportsALossIfAMajorityNoLongerHasOurKey) {
     world.forget(0, 1);
     world.occupy(5s, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
@@ -108,7 +109,7 @@ TEST_F(Extend, ReportsALossIfAMajorityNoLongerHasOurKey) {
 }
 
 // C2. A node on which the resource is a key of another type has lost our key, and says why.
-TEST_F(Extend, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
+TEST_P(Extend, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
     world.replace_by_a_list(0, 1, 2);
     const auto result = lock.extend();
     EXPECT_THAT(result, FailsWith(Errc::lost));
@@ -117,31 +118,31 @@ TEST_F(Extend, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
 }
 
 // C2. The same for a lock of several resources, of which one is enough.
-TEST(ExtendSeveral, ReportsALossIfAMajorityHasAKeyOfAnotherType) {
-    World world;
-    Lock lock{world, std::vector<std::string>{"a", the_resource}, {.ttl = 10s}, world.clock, world.entropy};
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    world.replace_by_a_list(0, 1, 2);
-    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_FALSE(lock.valid());
+TEST_P(Extend, ReportsALossIfAMajorityHasAKeyOfAnotherTypeBesideOthers) {
+    auto several = world.held({"a", "b"}, {.ttl = 10s});
+    for (const int node : {0, 1, 2}) {
+        world.command(node, {"DEL", "b"});
+        world.command(node, {"RPUSH", "b", "x"});
+    }
+    EXPECT_THAT(several.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(several.valid());
 }
 
 // C2. The same for a reader, whose owner is in a key beside the resource.
-TEST(ExtendShared, ReportsALossIfAMajorityHasReadersOfAnotherType) {
-    World world;
-    auto lock = world.held({.ttl = 10s, .shared = true});
-    const auto readers = detail::key_of(detail::KeyKind::readers, the_resource).text();
+TEST_P(Extend, ReportsALossIfAMajorityHasReadersOfAnotherType) {
+    auto reader = world.held("read", {.ttl = 10s, .shared = true});
+    const auto readers = detail::key_of(detail::KeyKind::readers, "read").text();
     for (const int node : {0, 1, 2}) {
         world.command(node, {"DEL", readers});
         world.command(node, {"RPUSH", readers, "x"});
     }
-    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(reader.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(reader.valid());
 }
 
 // C1. A few refusals and a few missing replies do not prove the loss of a majority, so another attempt may
 // follow.
-TEST_F(Extend, CanBeRepeatedIfOnlyAMinorityHasLostTheKey) {
+TEST_P(Extend, CanBeRepeatedIfOnlyAMinorityHasLostTheKey) {
     world.forget(0);
     world.cut(1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
@@ -151,7 +152,7 @@ TEST_F(Extend, CanBeRepeatedIfOnlyAMinorityHasLostTheKey) {
 
 // C1. Only nodes that may have our key are asked. A node that was down at the acquisition cannot have the
 // key, and cannot get it later. With one more node that lost it, no majority can have it any more.
-TEST_F(Extend, AsksOnlyTheNodesThatMayHaveOurKey) {
+TEST_P(Extend, AsksOnlyTheNodesThatMayHaveOurKey) {
     (void)lock.release();
     world.cut(1, 4);
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -167,9 +168,9 @@ TEST_F(Extend, AsksOnlyTheNodesThatMayHaveOurKey) {
 
 // S32, C3. A confirmation after the end of the old validity does not count, because another client may have
 // held the lock since.
-TEST_F(Extend, IgnoresAConfirmationAfterTheOldValidity) {
+TEST_P(Extend, IgnoresAConfirmationAfterTheOldValidity) {
     for (const bool in_time : {true, false}) {
-        World late_world;
+        AnyWorld late_world{GetParam()};
         late_world.overrun_deadlines();
         auto late = late_world.held({.ttl = 10s});
         late_world.pass(late.remaining() - 10ms);
@@ -180,7 +181,7 @@ TEST_F(Extend, IgnoresAConfirmationAfterTheOldValidity) {
 }
 
 // S32. The round also ends with the validity, and does not wait any longer.
-TEST_F(Extend, DoesNotWaitBeyondTheOldValidity) {
+TEST_P(Extend, DoesNotWaitBeyondTheOldValidity) {
     world.pass(lock.remaining() - 10ms);
     world.silence(0, 1, 2);
     EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.extend(), FailsWith(Errc::lost)); }), Lasts(10ms));
@@ -189,7 +190,7 @@ TEST_F(Extend, DoesNotWaitBeyondTheOldValidity) {
 // ---- Incorrect use (A10).
 
 // A10. An impossible ttl throws before any I/O. PEXPIRE with 0 would delete the key.
-TEST_F(Extend, RejectsAnImpossibleTtl) {
+TEST_P(Extend, RejectsAnImpossibleTtl) {
     for (const auto ttl : {0ms, -1ms, 1ms, 52ms, milliseconds{1LL << 60}})
         EXPECT_THAT(refusal([&] { (void)lock.extend(ttl); }), HasSubstr("ttl")) << text(ttl);
     EXPECT_THAT(world.events(), IsEmpty());

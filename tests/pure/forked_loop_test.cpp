@@ -1,10 +1,7 @@
 // Rule D10 in an event loop: a child of fork() that goes on with its copy of the loop does nothing for the
 // operations of its parent. The servers and the network are in memory, so the child has copies of them, too.
 #include "live/forked_child.hpp"
-#include "memory_loop.hpp"
-#include "waiting_world.hpp"
-
-#include <redlock/async_lock.hpp>
+#include "memory_loop_world.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +17,9 @@
 namespace redlock::test {
 namespace {
 
-struct ForkedLoop : testing::Test, WaitingWorld {
+struct ForkedLoop : testing::Test, MemoryLoopWorld {
+    ForkedLoop() : MemoryLoopWorld{{.node_timeout = 50ms, .round = Round::all_at_once}} {}
+
     /// The child reports how many operations have ended, and how often it has written to the servers or read
     /// from them since `then`.
     void tell(const Report& report, std::size_t then) {
@@ -28,11 +27,6 @@ struct ForkedLoop : testing::Test, WaitingWorld {
     }
     Completion end() {
         return [this](const Result&) { ++ended; };
-    }
-    void run_for(Clock::duration span) {
-        const auto until = now() + span;
-        while (loop.run_once(until) || now() < until) {
-        }
     }
     std::size_t transfers() {
         std::size_t count = 0;
@@ -46,9 +40,6 @@ struct ForkedLoop : testing::Test, WaitingWorld {
         return true;
     }
 
-    MemoryLoopNodes nodes{network, size, {.node_timeout = 50ms, .round = Round::all_at_once}};
-    MemoryLoop loop{network};
-    std::optional<AsyncNodes> of_loop{std::in_place, nodes, loop, network.clock(), entropy};
     std::optional<AsyncLock> lock{std::in_place, *of_loop, "r", LockOptions{.ttl = 1min}};
     std::size_t ended = 0;
 };
@@ -113,7 +104,7 @@ TEST_F(ForkedLoop, DoesNothingAfterACompletionThatHasForked) {
     const ForkedChild parent{[&](const Report& report) {
         std::optional<std::size_t> then;  // in its child
         lock.reset();
-        of_loop.emplace(nodes, loop, network.clock(), entropy);
+        of_loop.emplace(*nodes, loop, network.clock(), entropy);
         lock.emplace(*of_loop, "r", LockOptions{.ttl = 1min});
         lock->try_acquire(end());
         run_for(1s);

@@ -1,9 +1,6 @@
 // What an event loop waits for when no operation is under way: for the releases that a server has not got
 // yet.
-#include "memory_loop.hpp"
-#include "waiting_world.hpp"
-
-#include <redlock/async_lock.hpp>
+#include "memory_loop_world.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,28 +15,20 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-struct IdleLoop : testing::Test, WaitingWorld {
+struct IdleLoop : testing::Test, MemoryLoopWorld {
     static constexpr auto ttl = 10s;
     static constexpr auto node_timeout = 50ms;
 
-    /// Runs the loop until the operation has ended.
-    template <class Begin>
-    void end(Begin begin) {
-        std::optional<Result> result;
-        begin([&](Result it) { result = std::move(it); });
-        while (!result && loop.run_once(Clock::never())) {
-        }
-        ASSERT_TRUE(result);
-        EXPECT_TRUE(*result) << result->message();
-    }
+    IdleLoop() : MemoryLoopWorld{{.node_timeout = node_timeout, .round = Round::all_at_once}} {}
+
     void acquire() {
-        end([this](Completion done) { lock.try_acquire(std::move(done)); });
+        EXPECT_TRUE(end_of([this](Completion done) { lock.try_acquire(std::move(done)); }));
     }
     void extend() {
-        end([this](Completion done) { lock.extend(std::move(done)); });
+        EXPECT_TRUE(end_of([this](Completion done) { lock.extend(std::move(done)); }));
     }
     void release() {
-        end([this](Completion done) { lock.release(std::move(done)); });
+        EXPECT_TRUE(end_of([this](Completion done) { lock.release(std::move(done)); }));
     }
     /// Runs the loop until it has nothing to wait for, or `limit` has passed. Returns how long that takes.
     Clock::duration run(Clock::duration limit = 1s) {
@@ -50,10 +39,7 @@ struct IdleLoop : testing::Test, WaitingWorld {
         return last - start;
     }
 
-    MemoryLoopNodes nodes{network, size, {.node_timeout = node_timeout, .round = Round::all_at_once}};
-    MemoryLoop loop{network};
-    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
-    AsyncLock lock{of_loop, "r", {.ttl = ttl}};
+    AsyncLock lock{*of_loop, "r", {.ttl = ttl}};
 };
 
 TEST_F(IdleLoop, DoesNotWaitForAConnectionWithoutARelease) {
@@ -109,9 +95,9 @@ TEST_F(IdleLoop, WaitsForTheReplyToAReleaseForOneNodeTimeout) {
 
 TEST_F(IdleLoop, KnowsItsNodesAmongOthersWithTheSameNames) {
     MemoryLoopNodes others{network, size, {.node_timeout = node_timeout}};
-    ASSERT_EQ(others.name(0), nodes.name(0));
-    EXPECT_TRUE(of_loop.are_of(nodes));
-    EXPECT_FALSE(of_loop.are_of(others));
+    ASSERT_EQ(others.name(0), nodes->name(0));
+    EXPECT_TRUE(of_loop->are_of(*nodes));
+    EXPECT_FALSE(of_loop->are_of(others));
 }
 
 TEST_F(IdleLoop, ExpiresWithItsNodesAndItsLocks) {

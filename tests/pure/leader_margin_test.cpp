@@ -3,6 +3,7 @@
 #include "leadership.hpp"
 
 #include <ostream>
+#include <tuple>
 
 namespace redlock::test {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 // ---- Of a leader
 
 using LeaderMargin = Leadership;
+INSTANTIATE_TEST_SUITE_P(Each, LeaderMargin, each_front, testing::PrintToStringParamName());
 
 /// A fault that prevents the extension of a leader.
 struct Outage {
@@ -20,15 +22,18 @@ void PrintTo(const Outage& outage, std::ostream* out) {
     *out << outage.name;
 }
 
-struct LeadershipInAnOutage : Leadership, testing::WithParamInterface<Outage> {};
+struct LeadershipInAnOutage : testing::TestWithParam<std::tuple<Front, Outage>>, LeaderWorld {
+    LeadershipInAnOutage() : LeaderWorld(std::get<Front>(GetParam())) {}
+};
 
-INSTANTIATE_TEST_SUITE_P(
-    EachOutage, LeadershipInAnOutage,
-    testing::Values(Outage{"AllNodesDown", [](BatchingWorld& world) { world.cut_all(); }},
-                    Outage{"AllNodesHang", [](BatchingWorld& world) { world.silence(0, 1, 2, 3, 4); }},
-                    Outage{"AMajorityHangs", [](BatchingWorld& world) { world.lose_replies_of(1, 2, 4); }},
-                    Outage{"NothingCanBeAsked", [](BatchingWorld& world) { world.throws = true; }}),
-    [](const auto& info) { return info.param.name; });
+const Outage outages[] = {
+    {"AllNodesDown", [](BatchingWorld& world) { world.cut_all(); }},
+    {"AllNodesHang", [](BatchingWorld& world) { world.silence(0, 1, 2, 3, 4); }},
+    {"AMajorityHangs", [](BatchingWorld& world) { world.lose_replies_of(1, 2, 4); }},
+    {"NothingCanBeAsked", [](BatchingWorld& world) { world.throws = true; }},
+};
+INSTANTIATE_TEST_SUITE_P(EachOutage, LeadershipInAnOutage,
+                         testing::Combine(each_front, testing::ValuesIn(outages)));
 
 // Stop is requested from the work when exactly the margin is left. Until then the watchdog tries to extend.
 TEST_P(LeadershipInAnOutage, IsAskedToStopTheMarginBeforeTheEnd) {
@@ -36,7 +41,7 @@ TEST_P(LeadershipInAnOutage, IsAskedToStopTheMarginBeforeTheEnd) {
         const Notice notice{term, world.clock};
         pass(1min);
         ASSERT_FALSE(notice.left);
-        GetParam().begin(world);
+        std::get<Outage>(GetParam()).begin(world);
         const auto end = term.valid_until();
         pass(end - world.clock.now() - margin - 10ms);
         EXPECT_FALSE(notice.left);
@@ -59,7 +64,7 @@ TEST_P(LeadershipInAnOutage, IsAskedToStopTheMarginBeforeTheEnd) {
 }
 
 // Rounds that are under way when the report is due end at that moment.
-TEST_F(LeaderMargin, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin) {
+TEST_F(LeadershipOfAThread, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin) {
     BatchingWorld slow{3, 10s};
     detail::BlockingRenewals its{slow.clock};
     Leader one{
@@ -75,7 +80,7 @@ TEST_F(LeaderMargin, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin) {
                 FailsWith(Errc::lost));
 }
 
-TEST_F(LeaderMargin, LeavesTimeToResign) {
+TEST_P(LeaderMargin, LeavesTimeToResign) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         world.cut_all();
         while (!term.lost().stop_requested()) pass(10ms);
@@ -86,7 +91,7 @@ TEST_F(LeaderMargin, LeavesTimeToResign) {
 }
 
 // There may already be another leader, so no margin remains.
-TEST_F(LeaderMargin, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
+TEST_P(LeaderMargin, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         const Notice notice{term, world.clock};
         world.forget(0, 1, 2);
@@ -97,22 +102,23 @@ TEST_F(LeaderMargin, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
                 FailsWith(Errc::lost));
 }
 
-TEST_F(LeaderMargin, BeginsNoWorkWithinTheMargin) {
-    World slow{3, 5s};
-    detail::BlockingRenewals its{slow.clock};
-    Leader late{
-        slow, the_resource, {.ttl = ttl, .margin = margin, .watchdog = &its}, slow.clock, slow.entropy};
+TEST_P(LeaderMargin, BeginsNoWorkWithinTheMargin) {
+    AnyWorld slow{GetParam(), 3U, 5s};
+    AnyLeader late{slow, {.ttl = ttl, .margin = margin, .watchdog = slow.watchdog()}};
     for (const std::size_t node : {0U, 1U, 2U}) slow.slow(node, 4s);
-    EXPECT_THAT(late.run_once([&](const Term&) { ++terms; }), FailsWith(Errc::validity_exhausted));
+    const auto result = late.run_once([&](const Term&) { ++terms; });
+    EXPECT_THAT(result, FailsWith(Errc::validity_exhausted));
+    EXPECT_THAT(result.nodes(), SizeIs(3)) << "it has awaited the release";
     EXPECT_EQ(terms, 0);
     EXPECT_TRUE(slow.clean());
 }
 
 // ---- Of a lock
 
-using Margin = Watched;
+using Margin = WatchedInEachFront;
+INSTANTIATE_TEST_SUITE_P(Each, Margin, each_front, testing::PrintToStringParamName());
 
-TEST_F(Margin, MakesTheLossReportEarlier) {
+TEST_P(Margin, MakesTheLossReportEarlier) {
     auto options = watched();
     options.margin = 10s;
     auto lock = world.held(options);
@@ -125,7 +131,7 @@ TEST_F(Margin, MakesTheLossReportEarlier) {
 }
 
 // C3. The lock is valid until the end, but it cannot be extended any more.
-TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
+TEST_P(Margin, LeavesTheLockValidUntilTheEnd) {
     auto options = watched();
     options.margin = 10s;
     auto lock = world.held(options);
@@ -143,8 +149,10 @@ TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
+using MarginOfAThread = Watched;
+
 // An extension by the holder that is under way when the loss is reported comes too late.
-TEST_F(Margin, EndsTheEffectOfAnExtensionUnderWay) {
+TEST_F(MarginOfAThread, EndsTheEffectOfAnExtensionUnderWay) {
     auto options = watched();
     options.margin = 10s;
     auto lock = world.held(options);

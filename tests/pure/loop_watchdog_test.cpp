@@ -1,8 +1,5 @@
 // The watchdog of an event loop over servers in memory, some of which are silent for a while.
-#include "memory_loop.hpp"
-#include "waiting_world.hpp"
-
-#include <redlock/async_lock.hpp>
+#include "memory_loop_world.hpp"
 
 #include "loop/round_places.hpp"
 
@@ -18,19 +15,9 @@
 namespace redlock::test {
 namespace {
 
-class BusyLoop final : public MemoryLoop {
-public:
-    using MemoryLoop::MemoryLoop;
-    /// Handles the timers, and no descriptor, as a loop does that comes back after a long pause.
-    void come_back() { wake(); }
-};
-
 /// Servers, nodes and a loop. The servers have a long time to answer.
-struct LoopWatchdog : testing::Test, WaitingWorld {
-    LoopWatchdog() {
-        nodes.emplace(network, size, NodesOptions{.node_timeout = 5s, .round = Round::all_at_once});
-        of_loop.emplace(*nodes, loop, network.clock(), entropy);
-    }
+struct LoopWatchdog : testing::Test, MemoryLoopWorld {
+    LoopWatchdog() : MemoryLoopWorld{{.node_timeout = 5s, .round = Round::all_at_once}} {}
 
     LockOptions watched(milliseconds ttl, milliseconds margin = 0ms) {
         return {.ttl = ttl, .watchdog = loop_watchdog(), .margin = margin, .on_lost = [this](const Result&) {
@@ -38,14 +25,6 @@ struct LoopWatchdog : testing::Test, WaitingWorld {
                     lost_at = now();
                     on_loss();
                 }};
-    }
-    Completion report() {
-        return [this](Result it) { results.push_back(std::move(it)); };
-    }
-    void run_for(Clock::duration span) {
-        const auto end = now() + span;
-        while (now() < end && (loop.run_once(end) || now() < end)) {
-        }
     }
     /// Acquires a lock, and runs the loop until `span` has passed since.
     std::unique_ptr<AsyncLock> acquired(const std::string& resource, LockOptions options,
@@ -62,10 +41,6 @@ struct LoopWatchdog : testing::Test, WaitingWorld {
     }
     bool extension_has_come(std::size_t node) { return !all(node, "expire").empty(); }
 
-    std::optional<MemoryLoopNodes> nodes;
-    BusyLoop loop{network};
-    std::optional<AsyncNodes> of_loop;
-    std::vector<Result> results;
     int losses = 0;
     Clock::time_point lost_at{};
     std::function<void()> on_loss = [] {};

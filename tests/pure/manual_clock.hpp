@@ -38,6 +38,9 @@ public:
     /// Schedules `event` after `span`. It happens during whatever wait passes that instant.
     void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
 
+    /// Returns when the next event happens, or Clock::never().
+    time_point next_event() const { return events_.empty() ? never() : events_.begin()->first; }
+
     /// Returns how long each pause lasted.
     const std::vector<duration>& pauses() const { return pauses_; }
 

@@ -58,6 +58,9 @@ public:
         return true;
     }
 
+    /// Handles the timers, and no descriptor, as a loop does that comes back after a long pause.
+    void come_back() { wake(); }
+
     bool watches_anything() const { return !watched_.empty(); }
 
 private:
@@ -86,12 +89,12 @@ public:
     MemoryLoopNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
         : MemoryLoopNodes(network, first(size, network.configs(options.quarantine)), options) {}
     MemoryLoopNodes(MemoryNetwork& network, const std::vector<NodeConfig>& configs,
-                    const NodesOptions& options)
+                    const NodesOptions& options, std::size_t processors = 1)
         : Nodes(std::vector<std::string>(configs.size(), "n"), options.node_timeout, options.quarantine),
           network_(network),
           options_(options),
           configs_(for_one_process(configs)),
-          group_(configs_, options, network, 1) {}
+          group_(configs_, options, network, processors) {}
     ~MemoryLoopNodes() override { former_->close(group_); }
     MemoryLoopNodes(const MemoryLoopNodes&) = delete;
     MemoryLoopNodes& operator=(const MemoryLoopNodes&) = delete;

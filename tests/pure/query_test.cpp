@@ -1,6 +1,6 @@
 // What query() concludes from the replies of the nodes, and what LockOptions::holder stores there.
+#include "fronts.hpp"
 #include "support/node_states.hpp"
-#include "world.hpp"
 
 #include <redlock/query.hpp>
 
@@ -71,15 +71,16 @@ TEST(Query, LimitsTheExpiryToACentury) {
 
 // ---- The holder description
 
-struct HolderDescription : testing::Test {
+struct HolderDescription : testing::TestWithParam<Front> {
     std::string note_on(std::size_t node) { return world.command(node, {"GET", "{orders:42}:holder"}); }
 
-    World world;
-    Lock lock = world.held({.ttl = 10s, .fencing = true, .holder = "host=web1 pid=7"});
+    AnyWorld world{GetParam()};
+    AnyLock lock = world.held({.ttl = 10s, .fencing = true, .holder = "host=web1 pid=7"});
     const std::string owner{lock.owner()};
 };
+INSTANTIATE_TEST_SUITE_P(Each, HolderDescription, each_front, testing::PrintToStringParamName());
 
-TEST_F(HolderDescription, IsReturnedByAQuery) {
+TEST_P(HolderDescription, IsReturnedByAQuery) {
     const auto status = query(world, the_resource);
     EXPECT_EQ(status.kind, Kind::held);
     EXPECT_EQ(status.owner, lock.owner());
@@ -95,22 +96,23 @@ TEST_F(HolderDescription, IsReturnedByAQuery) {
     EXPECT_EQ(query(world, "another").kind, Kind::free);
 }
 
-TEST_F(HolderDescription, LastsAsLongAsTheLock) {
+TEST_P(HolderDescription, LastsAsLongAsTheLock) {
     world.pass(4s);
     EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(6s));
     EXPECT_THAT(lock.extend(), Succeeds());
     EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(10s));
 }
 
-TEST_F(HolderDescription, IsDeletedByTheRelease) {
-    for (const bool unlocks : {true, false}) {
-        unlocks ? lock.unlock() : (void)lock.release();
+TEST_P(HolderDescription, IsDeletedByTheRelease) {
+    for (const bool destroys : {true, false}) {
+        destroys ? (void)AnyLock{std::move(lock)} : (void)lock.release();
         for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(note_on(node), "(nil)");
+        lock = world.lock(LockOptions{.holder = "host=web1 pid=7"});
         ASSERT_THAT(lock.acquire(), Succeeds());
     }
 }
 
-TEST_F(HolderDescription, IsDeletedByTheReleaseBesideAKeyOfAnotherType) {
+TEST_P(HolderDescription, IsDeletedByTheReleaseBesideAKeyOfAnotherType) {
     Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     world.command(0, {"DEL", "a"});
@@ -120,7 +122,7 @@ TEST_F(HolderDescription, IsDeletedByTheReleaseBesideAKeyOfAnotherType) {
         EXPECT_EQ(world.command(0, {"GET", key}), "(nil)") << key;
 }
 
-TEST_F(HolderDescription, IsNotWrittenByAReader) {
+TEST_P(HolderDescription, IsNotWrittenByAReader) {
     (void)lock.release();
     world.forget_events();
     auto reader = world.lock({.ttl = 10s, .shared = true, .holder = "host=web1 pid=8"});
@@ -131,7 +133,7 @@ TEST_F(HolderDescription, IsNotWrittenByAReader) {
 }
 
 // A description may arrive late, after the release. By then another client may hold the resource.
-TEST_F(HolderDescription, IsNotWrittenIfAnotherClientHoldsTheResource) {
+TEST_P(HolderDescription, IsNotWrittenIfAnotherClientHoldsTheResource) {
     const auto late = [&](milliseconds ttl) {
         return world.ask({.command = {.verb = Verb::describe_holder,
                                       .resources = lock.resources(),
@@ -150,14 +152,14 @@ TEST_F(HolderDescription, IsNotWrittenIfAnotherClientHoldsTheResource) {
 }
 
 // The description of an earlier holder does not describe the next one.
-TEST_F(HolderDescription, IsShownOnlyForItsOwner) {
+TEST_P(HolderDescription, IsShownOnlyForItsOwner) {
     world.occupy(5s, 0, 1, 2, 3, 4);
     const auto status = query(world, the_resource);
     EXPECT_EQ(status.owner, "somebody else");
     EXPECT_EQ(status.holder, "");
 }
 
-TEST_F(HolderDescription, DoesNotAffectAnyVote) {
+TEST_P(HolderDescription, DoesNotAffectAnyVote) {
     (void)lock.release();
     for (std::size_t node = 0; node < 5; ++node) world.command(node, {"RPUSH", "{orders:42}:holder", "x"});
     EXPECT_THAT(lock.acquire(), Succeeds());
@@ -165,14 +167,14 @@ TEST_F(HolderDescription, DoesNotAffectAnyVote) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-TEST_F(HolderDescription, IsWrittenForEachOfSeveralResources) {
+TEST_P(HolderDescription, IsWrittenForEachOfSeveralResources) {
     Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
 // Otherwise the description would stay for ever. The other resources get theirs nevertheless.
-TEST_F(HolderDescription, IsNotWrittenBesideAKeyWithoutExpiry) {
+TEST_P(HolderDescription, IsNotWrittenBesideAKeyWithoutExpiry) {
     Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     const std::string owner_of_both{both.owner()};

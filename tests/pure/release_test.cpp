@@ -1,6 +1,6 @@
 // Rules B1 to B6: release() reaches every node that may have our key, reports what it found, and never
 // throws.
-#include "world.hpp"
+#include "fronts.hpp"
 
 #include <optional>
 #include <stdexcept>
@@ -10,7 +10,7 @@
 namespace redlock::test {
 namespace {
 
-struct Release : testing::Test {
+struct Release : testing::TestWithParam<Front> {
     /// Acquires again on nodes 0, 2 and 3, while 1 and 4 are down.
     void hold_on_a_bare_majority() {
         (void)lock.release();
@@ -18,12 +18,13 @@ struct Release : testing::Test {
         ASSERT_THAT(lock.acquire(), Succeeds());
     }
 
-    World world;
-    Lock lock = world.held({.ttl = 10s});
+    AnyWorld world{GetParam()};
+    AnyLock lock = world.held({.ttl = 10s});
 };
+INSTANTIATE_TEST_SUITE_P(Each, Release, each_front, testing::PrintToStringParamName());
 
 // S10. The next client need not wait for the ttl.
-TEST_F(Release, FreesTheResourceOnAllNodes) {
+TEST_P(Release, FreesTheResourceOnAllNodes) {
     const auto result = lock.release();
     EXPECT_THAT(result, Succeeds());
     EXPECT_TRUE(world.clean());
@@ -47,32 +48,31 @@ TEST(Releasing, IsStillPossibleAtTheEndOfTheThread) {
 
 // B1, S26. The release goes to every node to which a byte of the SET may have been sent, whatever it replied,
 // and to no other.
-TEST(Releasing, ReachesEveryNodeThatMayHaveGotTheSet) {
-    World world{7};
-    world.cut(0);
-    world.silence(1);
-    world.lie(Errc::unexpected_reply, 2);
-    auto lock = world.held();
-    world.heal_all();
-    world.forget_events();
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.events(), ElementsAre("delete #1 on 1 2 3 4 5 6"));
+TEST_P(Release, ReachesEveryNodeThatMayHaveGotTheSet) {
+    AnyWorld seven{GetParam(), 7U};
+    seven.cut(0);
+    seven.silence(1);
+    seven.lie(Errc::unexpected_reply, 2);
+    auto its_lock = seven.held();
+    seven.heal_all();
+    seven.forget_events();
+    EXPECT_THAT(its_lock.release(), Succeeds());
+    EXPECT_THAT(seven.events(), ElementsAre("delete #1 on 1 2 3 4 5 6"));
 }
 
 // B2, B7. A second release finds nothing to do, and nothing is sent for this owner afterwards.
-TEST_F(Release, IsTheLastCommandWithItsOwner) {
+TEST_P(Release, IsTheLastCommandWithItsOwner) {
     EXPECT_THAT(lock.release(), Succeeds());
     world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
-    lock.unlock();
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // ---- Lost (B3). lock_test.cpp has the lock whose validity is over.
 
 // B3. If a majority has forgotten a lock within its validity, the lock is reported as lost.
-TEST_F(Release, ReportsThatAMajorityHadLostTheKey) {
+TEST_P(Release, ReportsThatAMajorityHadLostTheKey) {
     world.forget(0, 1);
     EXPECT_THAT(lock.release(), Succeeds()) << "three of five had it: held to the end";
 
@@ -83,7 +83,7 @@ TEST_F(Release, ReportsThatAMajorityHadLostTheKey) {
 }
 
 // B3, A12. A node on which the resource is a key of another type has lost our key, and says why.
-TEST_F(Release, CountsNodesWithAKeyOfAnotherTypeAsNodesThatLostIt) {
+TEST_P(Release, CountsNodesWithAKeyOfAnotherTypeAsNodesThatLostIt) {
     world.replace_by_a_list(0, 1);
     const auto released = lock.release();
     EXPECT_THAT(released, Succeeds()) << "three of five had it: held to the end";
@@ -100,17 +100,16 @@ TEST_F(Release, CountsNodesWithAKeyOfAnotherTypeAsNodesThatLostIt) {
 }
 
 // B3. The keys of a lock of several resources do not depend on each other.
-TEST(ReleaseSeveral, DeletesTheKeysBesideAKeyOfAnotherType) {
-    World world;
-    Lock lock{world, std::vector<std::string>{the_resource, "z"}, {.ttl = 10s}, world.clock, world.entropy};
-    ASSERT_THAT(lock.acquire(), Succeeds());
+TEST_P(Release, DeletesTheKeysBesideAKeyOfAnotherType) {
+    (void)lock.release();
+    auto several = world.held({the_resource, "z"}, {.ttl = 10s});
     world.replace_by_a_list(0, 1, 2);
-    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_THAT(several.release(), FailsWith(Errc::lost));
     EXPECT_EQ(world.held_by("", "z"), 5U);
 }
 
 // B3. The nodes that were down at the acquisition never had the key.
-TEST_F(Release, CountsNodesWithoutOurKeyAsNodesThatLostIt) {
+TEST_P(Release, CountsNodesWithoutOurKeyAsNodesThatLostIt) {
     hold_on_a_bare_majority();
     world.heal(1, 4);
     world.forget(0);
@@ -119,7 +118,7 @@ TEST_F(Release, CountsNodesWithoutOurKeyAsNodesThatLostIt) {
 }
 
 // B3, B4. A lost lock may still have keys on nodes that did not reply.
-TEST_F(Release, DeletesTheRemainingKeysIfRepeatedAfterALoss) {
+TEST_P(Release, DeletesTheRemainingKeysIfRepeatedAfterALoss) {
     hold_on_a_bare_majority();
     world.forget(0);
     world.cut(2, 3);
@@ -142,16 +141,17 @@ struct UnansweredRelease : Release {
         world.heal(0, 1, 2);
     }
 };
+INSTANTIATE_TEST_SUITE_P(Each, UnansweredRelease, each_front, testing::PrintToStringParamName());
 
 // B4. The owner is kept until a majority has replied, so that the release can be repeated.
-TEST_F(UnansweredRelease, CanBeRepeated) {
+TEST_P(UnansweredRelease, CanBeRepeated) {
     (void)lock.release();
     EXPECT_TRUE(world.clean());
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
 }
 
 // B4. The repeated release finds no key on nodes that deleted it the first time. This is no loss.
-TEST_F(Release, SucceedsIfRepeatedAfterItsRepliesWereLost) {
+TEST_P(Release, SucceedsIfRepeatedAfterItsRepliesWereLost) {
     world.lose_replies_of(0, 1, 2);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     ASSERT_TRUE(world.clean());
@@ -160,14 +160,14 @@ TEST_F(Release, SucceedsIfRepeatedAfterItsRepliesWereLost) {
 }
 
 // B3, B4. At the first release, a node without the key confirms nothing, because it had lost the key before.
-TEST_F(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
+TEST_P(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
     world.forget(0);
     world.cut(3, 4);
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum)) << "2 deleted, 1 had lost it, 2 unknown";
 }
 
 // B4. A quorum replied, but too few nodes confirmed. It is unknown whether the silent nodes have the key.
-TEST_F(Release, CanBeRepeatedIfAQuorumRepliedButNoQuorumConfirmed) {
+TEST_P(Release, CanBeRepeatedIfAQuorumRepliedButNoQuorumConfirmed) {
     world.forget(0, 1);
     world.silence(3, 4);
     const auto owner = std::string{lock.owner()};
@@ -181,7 +181,7 @@ TEST_F(Release, CanBeRepeatedIfAQuorumRepliedButNoQuorumConfirmed) {
 }
 
 // B4. The same if some nodes replied the first time and the others reply now.
-TEST_F(Release, AddsUpTheConfirmationsOfItsRepetitions) {
+TEST_P(Release, AddsUpTheConfirmationsOfItsRepetitions) {
     world.cut(2, 3, 4);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     world.heal(2, 3);
@@ -190,7 +190,7 @@ TEST_F(Release, AddsUpTheConfirmationsOfItsRepetitions) {
 }
 
 // B4. Once valid_until has passed, the keys have expired or soon will, so the owner is forgotten.
-TEST_F(UnansweredRelease, IsNotRepeatedAfterTheValidity) {
+TEST_P(UnansweredRelease, IsNotRepeatedAfterTheValidity) {
     world.pass(10s);
     world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
@@ -198,19 +198,19 @@ TEST_F(UnansweredRelease, IsNotRepeatedAfterTheValidity) {
 }
 
 // B4. An extension cannot undo a release.
-TEST_F(UnansweredRelease, CannotBeUndoneByAnExtension) {
+TEST_P(UnansweredRelease, CannotBeUndoneByAnExtension) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
     EXPECT_FALSE(lock.valid());
 }
 
 // B4. acquire() repeats the release first. Otherwise our own old key would exclude us.
-TEST_F(UnansweredRelease, IsRepeatedByTheNextAcquire) {
+TEST_P(UnansweredRelease, IsRepeatedByTheNextAcquire) {
     EXPECT_THAT(lock.try_acquire(), Succeeds());
     EXPECT_EQ(world.held_by(lock.owner()), 5U);
 }
 
 // B4, B2. The destructor repeats the release, too.
-TEST_F(UnansweredRelease, IsRepeatedByTheDestructor) {
+TEST_P(UnansweredRelease, IsRepeatedByTheDestructor) {
     { const auto gone = std::move(lock); }
     EXPECT_TRUE(world.clean());
 }

@@ -1,10 +1,8 @@
 // A release that a node may not have received when its connection breaks, although the round of the release
 // is over. It is sent again on another connection.
-#include "memory_loop.hpp"
+#include "memory_loop_world.hpp"
 #include "shared_world.hpp"
-#include "waiting_world.hpp"
 
-#include <redlock/async_lock.hpp>
 #include <redlock/detail/repeated_releases.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
@@ -14,6 +12,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,22 +56,42 @@ struct RepeatedRelease : SharedWorld {
         begin(Verb::compare_and_delete, resource, "A", {.awaits_answers = false});
         end_rounds();
     }
-    /// Node 1 is busy when the release comes.
-    void acquire_and_release_at_busy_server() {
+    /// Node 1 does not execute a release whose round has ended.
+    void release_at_silent_server() {
         connect();
-        acquire("r", "A");
+        acquire_and_silence();
+        release_without_waiting();
+    }
+    void connect_and_acquire(std::initializer_list<const char*> resources = {"r"}) {
+        connect();
+        for (const auto* const it : resources) acquire(it, "A");
         run();
         run_for(5ms);
+    }
+    /// Node 1 is busy when the release comes.
+    void acquire_and_release_at_busy_server() {
+        connect_and_acquire();
         make_busy(network.server(1));
         release_without_waiting();
     }
     /// The first round probes the node if it is not trusted.
-    void ask_twice() {
-        for (int i = 0; i < 2; ++i) {
+    void ask(int times = 2) {
+        for (int i = 0; i < times; ++i) {
             begin(Verb::query, "another", "A");
             run();
             run_for(5ms);
         }
+    }
+    void expect_to_be_sent_by_rounds() {
+        network.server(1).refuses_command = {};
+        network.pass(2s);
+        ask();
+        EXPECT_EQ(value(1, "r"), "");
+    }
+    void expect_to_be_sent_by_the_destructor() {
+        group.~NodeGroup();
+        EXPECT_EQ(value(1, "r"), "");
+        new (&group) NodeGroup{network.configs(), {}, network};
     }
     void end_rounds() {
         for (const auto& round : rounds) loop.forget(*round);
@@ -94,9 +114,7 @@ TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
 }
 
 TEST_F(RepeatedRelease, IsSentAgainIfNobodyHasWaitedForTheReplies) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     break_connections(network, 1);
     run_for(10ms);
     EXPECT_EQ(value(1, "r"), "");
@@ -104,9 +122,7 @@ TEST_F(RepeatedRelease, IsSentAgainIfNobodyHasWaitedForTheReplies) {
 
 // The second connection breaks before the server has answered its handshake.
 TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     for (int i = 0; i < 5; ++i) {
         network.server(1).close_connections(network.clock().now());
         run_for(10ms);
@@ -114,15 +130,11 @@ TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
     }
     EXPECT_EQ(network.server(1).connections(), 2U);
     network.resume(1);
-    network.pass(2s);
-    ask_twice();
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedRelease, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     network.server(1).refuses = true;
     break_connections(network, 1);
     run_for(1s);
@@ -130,7 +142,7 @@ TEST_F(RepeatedRelease, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
     network.server(1).refuses = false;
     run_for(1s);
     EXPECT_EQ(network.server(1).connections(), connections) << "until a round asks the node again";
-    ask_twice();
+    ask();
     EXPECT_EQ(value(1, "r"), "");
 }
 
@@ -145,16 +157,12 @@ TEST_F(RepeatedRelease, OfAServerThatRefusesConnectionsIsSentWhenItAcceptsThem) 
     EXPECT_EQ(round.tally().granted(), 2U);
     end_rounds();
     network.server(1).refuses = false;
-    network.pass(2s);
-    ask_twice();
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_rounds();
 }
 
 // Otherwise the SET could be refused because of our own old key.
 TEST_F(RepeatedRelease, PrecedesTheNextSetOfItsResource) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     network.server(1).forget_log();
     break_connections(network, 1);
     const auto& next = acquire("r", "B");
@@ -167,9 +175,7 @@ TEST_F(RepeatedRelease, PrecedesTheNextSetOfItsResource) {
 }
 
 TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     network.resume(1);
     run_for(5ms);
     network.server(1).forget_log();
@@ -181,26 +187,18 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
 }
 
 TEST_F(RepeatedRelease, IsSentAgainIfTheServerWasBusyWithAScript) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     auto& server = network.server(1);
     server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
     network.resume(1);
     run_for(1s);
     EXPECT_EQ(value(1, "r"), "A");
     EXPECT_LE(server.connections(), 3U);
-    server.refuses_command = {};
-    network.pass(2s);
-    ask_twice();
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedRelease, IsSentAgainIfTheAnswerInItsRoundWasThatTheServerIsBusy) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire();
     auto& server = network.server(1);
     server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
     const auto before = server.connections();
@@ -211,17 +209,11 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheAnswerInItsRoundWasThatTheServerIsBusy) 
     end_rounds();
     run_for(1s);
     EXPECT_LE(server.connections(), 3U);
-    server.refuses_command = {};
-    network.pass(2s);
-    ask_twice();
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedRelease, TakesNoAnswersAwayThatCameBeforeTheServerWasBusy) {
-    connect();
-    for (const auto* const it : {"r", "s"}) acquire(it, "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire({"r", "s"});
     auto& server = network.server(1);
     server.paused = true;
     server.refuses_command = [releases = 0](const auto& words) mutable {
@@ -239,10 +231,7 @@ TEST_F(RepeatedRelease, TakesNoAnswersAwayThatCameBeforeTheServerWasBusy) {
 
 // The rounds before the release are of several kinds.
 TEST_F(RepeatedRelease, LeavesTheVotesOfAllRoundsBeforeItIfTheServerIsBusy) {
-    connect();
-    for (const auto* const it : {"r", "s"}) acquire(it, "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire({"r", "s"});
     auto& server = network.server(1);
     server.paused = true;
     server.refuses_command = [scripts = 0](const auto& words) mutable {
@@ -265,15 +254,13 @@ TEST_F(RepeatedRelease, LeavesTheVotesOfAllRoundsBeforeItIfTheServerIsBusy) {
 
 // The current connection is not the one that has broken. Its rounds are over before the server answers.
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     release("another", "A");
     run();
     auto& server = network.server(1);
     server.paused = false;  // for a new connection
     network.pass(2s);
-    ask_twice();
+    ask();
     server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
     network.resume(1);
     run_for(5ms);
@@ -291,25 +278,18 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
 
 // The connections that rounds make meanwhile break before the release is written.
 TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerLoadsItsData) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     auto& server = network.server(1);
     server.refuses_command = [](const auto&) { return "-LOADING Redis is loading its data.\r\n"; };
     network.resume(1);
     const auto before = server.connections();
     for (int i = 0; i < 24; ++i) {
         network.pass(250ms);
-        begin(Verb::query, "another", "A");
-        run();
-        run_for(5ms);
+        ask(1);
     }
     EXPECT_GT(server.connections(), before + 9);
     ASSERT_EQ(value(1, "r"), "A");
-    server.refuses_command = {};
-    network.pass(1s);
-    ask_twice();
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_rounds();
 }
 
 // The release of a broken connection is sent again on the connection of a round, which breaks as well.
@@ -343,10 +323,7 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
 
 // The handshakes succeed meanwhile.
 TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
-    connect();
-    for (const auto* const it : {"r", "s"}) acquire(it, "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire({"r", "s"});
     auto& server = network.server(1);
     make_busy(server);
     for (const auto* const it : {"r", "s"}) release_without_waiting(it);
@@ -354,15 +331,13 @@ TEST_F(RepeatedRelease, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing
     EXPECT_LE(server.connections(), 2U) << "it waits for a round";
     for (int i = 0; i < 24; ++i) {
         network.pass(250ms);
-        begin(Verb::query, "another", "A");
-        run();
-        run_for(5ms);
+        ask(1);
     }
     EXPECT_GT(std::ranges::count_if(server.log(), [](auto& it) { return it.ends_with(" EVAL"); }), 9);
     for (const auto* const it : {"r", "s"}) ASSERT_EQ(value(1, it), "A");
     server.refuses_command = {};
     network.pass(2s);
-    ask_twice();
+    ask();
     for (const auto* const it : {"r", "s"}) EXPECT_EQ(value(1, it), "");
 }
 
@@ -375,10 +350,7 @@ void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
 
 // Otherwise the client would make new connections without a pause for ever.
 TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire();
     answer_releases_with_garbage(network, 1);
     release_without_waiting();
     run_for(1s);
@@ -386,13 +358,9 @@ TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEach
 }
 
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     network.clock().after(10ms, [this] { break_connections(network, 1); });
-    group.~NodeGroup();
-    EXPECT_EQ(value(1, "r"), "");
-    new (&group) NodeGroup{network.configs(), {}, network};
+    expect_to_be_sent_by_the_destructor();
 }
 
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
@@ -400,9 +368,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
     run_for(1s);
     ASSERT_EQ(value(1, "r"), "A");
     network.server(1).refuses_command = {};
-    group.~NodeGroup();
-    EXPECT_EQ(value(1, "r"), "");
-    new (&group) NodeGroup{network.configs(), {}, network};
+    expect_to_be_sent_by_the_destructor();
 }
 
 // The destructor is the first to read the answer.
@@ -411,17 +377,12 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWas
     network.pass(1s);
     ASSERT_EQ(value(1, "r"), "A");
     network.server(1).refuses_command = {};
-    group.~NodeGroup();
-    EXPECT_EQ(value(1, "r"), "");
-    new (&group) NodeGroup{network.configs(), {}, network};
+    expect_to_be_sent_by_the_destructor();
 }
 
 // Another server does not answer at all.
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSilent) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
+    connect_and_acquire();
     make_busy(network.server(1));
     network.server(2).paused = true;
     release_without_waiting();
@@ -430,15 +391,11 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSi
     auto& server = network.server(1);
     server.refuses_command = {};
     network.clock().after(45ms, [&] { server.unreachable = true; });  // a later connection is too late
-    group.~NodeGroup();
-    EXPECT_EQ(value(1, "r"), "");
-    new (&group) NodeGroup{network.configs(), {}, network};
+    expect_to_be_sent_by_the_destructor();
 }
 
 TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
-    connect();
-    acquire_and_silence();
-    release_without_waiting();
+    release_at_silent_server();
     network.server(1).refuses = true;
     break_connections(network, 1);
     const auto before = network.clock().now();
@@ -449,24 +406,17 @@ TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoN
 
 // ---- An event loop that has nothing else to do
 
-struct RepeatedReleaseInALoop : testing::Test, WaitingWorld {
-    void run_for(Clock::duration span) {
-        const auto end = now() + span;
-        while (now() < end && (loop.run_once(end) || now() < end)) {
-        }
-    }
+struct RepeatedReleaseInALoop : testing::Test, MemoryLoopWorld {
     void acquire() {
-        std::optional<Result> result;
-        lock->acquire([&](Result it) { result = std::move(it); });
-        while (!result && loop.run_once(now() + 1min)) {
-        }
-        ASSERT_TRUE(result && *result);
+        ASSERT_TRUE(end_of([this](Completion done) { lock->acquire(std::move(done)); }));
         run_for(5ms);
     }
+    /// The first round shows that the node answers.
+    void ask_twice() {
+        for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");
+        network.pass(50ms);
+    }
 
-    std::optional<MemoryLoopNodes> nodes{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
-    MemoryLoop loop{network};
-    std::optional<AsyncNodes> of_loop{std::in_place, *nodes, loop, network.clock(), entropy};
     std::optional<AsyncLock> lock{std::in_place, *of_loop, "r", LockOptions{.ttl = 10min}};
 };
 
@@ -501,8 +451,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
     run_for(1s);
     ASSERT_NE(holder(1), "(nil)");
     network.server(1).refuses_command = {};
-    for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");  // the first one shows that the node answers
-    network.pass(50ms);
+    ask_twice();
     EXPECT_EQ(holder(1), "(nil)");
 }
 
@@ -533,8 +482,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
     server.unreachable = false;
     ASSERT_NE(holder(1), "(nil)");
-    for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");  // the first one shows that the node answers
-    network.pass(50ms);
+    ask_twice();
     EXPECT_EQ(holder(1), "(nil)");
 }
 
@@ -576,8 +524,15 @@ TEST_F(RepeatedReleaseInALoop, LeavesAConnectionOfAFormerLoopOpenForOneNodeTimeo
 }
 
 struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
-    /// Each new loop asks the node, too. Expects that the destructor of the nodes sends it.
-    void expect_to_be_sent_after_many_loops() {
+    /// The server has this fault when the release comes. Each new loop asks the node, too. Expects that the
+    /// destructor of the nodes sends the release.
+    void expect_to_be_sent_after_many_loops_with(const std::function<void(MemoryServer&)>& begin_fault) {
+        acquire();
+        begin_fault(network.server(1));
+        lock.reset();
+        run_for(1s);
+        of_loop.reset();
+        network.pass(60ms);
         for (int i = 0; i < 12; ++i) {
             MemoryLoop another{network};
             AsyncNodes of_another{*nodes, another, network.clock(), entropy};
@@ -598,33 +553,23 @@ struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
 };
 
 TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerAnswersEachHandshakeWithBusy) {
-    acquire();
-    network.server(1).refuses_command = [](const auto&) {
-        return "-BUSY Redis is busy running a script.\r\n";
-    };
-    lock.reset();
-    run_for(1s);
-    expect_to_be_sent_after_many_loops();
+    expect_to_be_sent_after_many_loops_with([](auto& server) {
+        server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    });
 }
 
 TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerRefusesConnections) {
-    acquire();
-    network.server(1).refuses = true;
-    network.server(1).close_connections(now());
-    lock.reset();
-    run_for(1s);
-    expect_to_be_sent_after_many_loops();
+    expect_to_be_sent_after_many_loops_with([this](auto& server) {
+        server.refuses = true;
+        server.close_connections(now());
+    });
 }
 
 TEST_F(RepeatedReleaseInManyLoops, IsNotGivenUpIfTheServerCannotBeReached) {
-    acquire();
-    network.server(1).unreachable = true;
-    network.server(1).close_connections(now());
-    lock.reset();
-    run_for(1s);
-    of_loop.reset();
-    network.pass(60ms);
-    expect_to_be_sent_after_many_loops();
+    expect_to_be_sent_after_many_loops_with([this](auto& server) {
+        server.unreachable = true;
+        server.close_connections(now());
+    });
 }
 
 TEST_F(RepeatedReleaseInALoop, DelaysTheDestructorOfTheNodesByOneNodeTimeoutAtMost) {
@@ -686,6 +631,11 @@ struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
         }
         network.pass(50ms);
     }
+    void expect_to_be_sent_by_rounds() {
+        network.server(1).refuses_command = {};
+        ask_three_times();
+        EXPECT_EQ(keys(), 0U);
+    }
     std::size_t keys() {
         std::size_t count = 0;
         for (std::size_t node = 0; node < size; ++node) count += network.server(node).redis->keys().size();
@@ -706,8 +656,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainToAServerThatRefusedConnectionsMeanw
     release_on_broken_connection();
     network.pass(1s);
     network.server(1).refuses = false;
-    ask_three_times();
-    EXPECT_EQ(keys(), 0U);
+    expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
@@ -850,9 +799,7 @@ TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpIfTheBusyServerHasRefusedManyOthers
     make_busy(network.server(1));
     for (auto& it : locks) EXPECT_TRUE(it.release());
     ASSERT_EQ(keys(), 100U);
-    network.server(1).refuses_command = {};
-    ask_three_times();
-    EXPECT_EQ(keys(), 0U);
+    expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNotCallPing) {
@@ -864,9 +811,7 @@ TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpWhileTheServerIsBusyAndTheUserMayNo
         (void)query(nodes, "another");
     }
     ASSERT_EQ(keys(), 1U);
-    network.server(1).refuses_command = {};
-    ask_three_times();
-    EXPECT_EQ(keys(), 0U);
+    expect_to_be_sent_by_rounds();
 }
 
 // It gets the connection of another release, which the busy server refuses.
@@ -882,9 +827,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnothe
     network.pass(2ms);
     EXPECT_TRUE(it.release());
     server.latency = 1ms;
-    server.refuses_command = {};
-    ask_three_times();
-    EXPECT_EQ(keys(), 0U);
+    expect_to_be_sent_by_rounds();
 }
 
 // A busy server answers on the idle connections, too, but executes nothing.
@@ -906,9 +849,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyCon
         (void)query(nodes, "another");
     }
     EXPECT_GT(server.open_connections(), 10U) << "it is not sent on one after the other";
-    server.refuses_command = {};
-    ask_three_times();
-    EXPECT_EQ(keys(), 0U);
+    expect_to_be_sent_by_rounds();
 }
 
 // The newest releases replace the oldest ones.

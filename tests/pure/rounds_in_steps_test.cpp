@@ -1,9 +1,6 @@
 // Rounds that one thread makes in steps, as an event loop does.
-#include "memory_loop.hpp"
+#include "memory_loop_world.hpp"
 #include "round_driver_world.hpp"
-#include "seeded_entropy.hpp"
-
-#include <redlock/async_lock.hpp>
 
 #include <gtest/gtest.h>
 
@@ -128,39 +125,28 @@ TEST(RoundInSteps, OnlyExtensionsShareARound) {
 }
 
 /// A loop over three nodes, and a lock.
-struct LoopWithALock {
-    explicit LoopWithALock(Round order) : nodes{network, 3, {.node_timeout = 10s, .round = order}} {}
+struct LoopWithALock : MemoryLoopWorld {
+    explicit LoopWithALock(Round order) : MemoryLoopWorld{{.node_timeout = 10s, .round = order}} {}
 
     void acquire_and_release() {
-        bool released = false;
-        lock.acquire([&](const Result& it) {
-            EXPECT_TRUE(it);
-            lock.release([&](const Result&) { released = true; });
-        });
-        while (!released && loop.run_once(network.clock().now() + 1min)) {
-        }
-        EXPECT_TRUE(released);
+        EXPECT_TRUE(end_of([this](Completion done) { lock.acquire(std::move(done)); }));
+        EXPECT_TRUE(end_of([this](Completion done) { lock.release(std::move(done)); }));
     }
     std::size_t vain_reads() {
         std::size_t count = 0;
-        for (std::size_t node = 0; node < 3; ++node) count += network.server(node).vain_reads;
+        for (std::size_t node = 0; node < size; ++node) count += network.server(node).vain_reads;
         return count;
     }
 
-    MemoryNetwork network{3};
-    SeededEntropy entropy{1};
-    MemoryLoopNodes nodes;
-    MemoryLoop loop{network};
-    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
-    AsyncLock lock{of_loop, "r", {.ttl = 10min}};
+    AsyncLock lock{*of_loop, "r", {.ttl = 10min}};
 };
 
 TEST(RoundInALoop, GoesOnAsSoonAsTheNodesHaveAnswered) {
     for (const auto order : {Round::sequential, Round::all_at_once}) {
         LoopWithALock world{order};
-        const auto start = world.network.clock().now();
+        const auto start = world.now();
         world.acquire_and_release();
-        EXPECT_LE(world.network.clock().now() - start, 100ms);
+        EXPECT_LE(world.now() - start, 100ms);
     }
 }
 
@@ -174,38 +160,20 @@ TEST(RoundInALoop, ReadsOnlyWhatHasCome) {
 
 // ---- A loop that handles its timers first
 
-class BusyLoop final : public MemoryLoop {
-public:
-    using MemoryLoop::MemoryLoop;
-    /// Returns after a long pause, and handles the timers before the descriptors.
-    void come_back() { wake(); }
-};
-
 // The replies have come in time. A loop with much to do has not read them when the time of the nodes is over.
 TEST(RoundInABusyLoop, CountsTheRepliesThatNobodyHasRead) {
-    MemoryNetwork network{3};
-    SeededEntropy entropy{1};
-    MemoryLoopNodes nodes{network, 3, {.node_timeout = 50ms}};
-    BusyLoop loop{network};
-    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
-    AsyncLock lock{of_loop, "r", {.ttl = 10min}};
-    std::vector<Result> results;
-    const auto report = [&](Result it) { results.push_back(std::move(it)); };
-    const auto run_until = [&](auto condition) {
-        while (!condition() && loop.run_once(network.clock().now() + 1s)) {
-        }
-    };
-    lock.acquire(report);
-    run_until([&] { return results.size() == 1; });
-    for (std::size_t node = 0; node < 3; ++node) network.server(node).forget_log();
-    lock.extend(report);
-    run_until([&] { return !network.server(0).executed().empty(); });
-    ASSERT_EQ(results.size(), 1U);
-    network.pass(200ms);
-    loop.come_back();
-    run_until([&] { return results.size() == 2; });
-    ASSERT_EQ(results.size(), 2U);
-    for (const auto& node : results[1].nodes()) EXPECT_EQ(node.vote, Vote::granted);
+    MemoryLoopWorld world;
+    AsyncLock lock{*world.of_loop, "r", {.ttl = 10min}};
+    EXPECT_TRUE(world.end_of([&](Completion done) { lock.acquire(std::move(done)); }));
+    world.forget_log();
+    lock.extend(world.report());
+    while (world.all(0, "expire").empty()) world.loop.run_once(world.now() + 1s);
+    EXPECT_TRUE(world.results.empty());
+    world.network.pass(200ms);
+    world.loop.come_back();
+    world.run_for(1s);
+    ASSERT_EQ(world.results.size(), 1U);
+    for (const auto& node : world.results[0].nodes()) EXPECT_EQ(node.vote, Vote::granted);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Semaphore: at most L holders. Each of them holds the lock of one slot.
-#include "world.hpp"
-
-#include <redlock/semaphore.hpp>
+#include "fronts.hpp"
 
 #include <concepts>
 #include <deque>
@@ -12,9 +10,10 @@
 namespace redlock::test {
 namespace {
 
-struct Semaphores : testing::Test {
-    Semaphore semaphore(std::size_t limit, LockOptions options = no_retry(), std::string name = "jobs") {
-        return {world, name, limit, std::move(options), world.clock, world.entropy};
+struct Semaphores : testing::TestWithParam<Front> {
+    AnySemaphore semaphore(std::size_t limit, LockOptions options = no_retry(),
+                           const std::string& name = "jobs") {
+        return world.semaphore(name, limit, std::move(options));
     }
     /// Lets semaphores of this limit acquire until one fails. Returns how many of them hold a slot now.
     std::size_t hold_all(std::size_t limit) {
@@ -23,11 +22,14 @@ struct Semaphores : testing::Test {
         return count;
     }
 
-    World world;
-    std::deque<Semaphore> held;
+    AnyWorld world{GetParam()};
+    std::deque<AnySemaphore> held;
 };
+INSTANTIATE_TEST_SUITE_P(Each, Semaphores, each_front, testing::PrintToStringParamName());
 
-TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
+using SemaphoresOfAThread = testing::Test;
+
+TEST_P(Semaphores, HaveAsManyHoldersAsSlots) {
     EXPECT_EQ(hold_all(3), 3U);
     std::set<std::string> slots;
     for (const auto& it : held) {
@@ -42,15 +44,16 @@ TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
     EXPECT_THAT(held.back().try_acquire(), FailsWith(Errc::held_by_other));
     EXPECT_THAT(held.front().release(), Succeeds());
     EXPECT_THAT(held.back().try_acquire(), Succeeds()) << "the slot that is free again";
+    EXPECT_EQ(held.back().slot(), held.front().slot());
 }
 
-TEST_F(Semaphores, KeepTheHashTagOfTheirName) {
+TEST_P(Semaphores, KeepTheHashTagOfTheirName) {
     EXPECT_EQ(semaphore(2, no_retry(), "{jobs}:export").resource(), "{jobs}:export:slot:0");
     EXPECT_EQ(semaphore(2, no_retry(), "{jobs}").resource(), semaphore(2).resource());
 }
 
 // This is the documented bound.
-TEST_F(Semaphores, HaveAsManyHoldersAsTheLargestOfDifferentLimits) {
+TEST_P(Semaphores, HaveAsManyHoldersAsTheLargestOfDifferentLimits) {
     EXPECT_EQ(hold_all(2), 2U);
     EXPECT_EQ(hold_all(3), 1U);
     EXPECT_EQ(hold_all(2), 0U);
@@ -58,13 +61,14 @@ TEST_F(Semaphores, HaveAsManyHoldersAsTheLargestOfDifferentLimits) {
     EXPECT_EQ(hold_all(4), 0U);
 }
 
-TEST_F(Semaphores, WithOneSlotBehaveLikeALock) {
+TEST_P(Semaphores, WithOneSlotBehaveLikeALock) {
     auto one = semaphore(1);
     world.forget_events();
     EXPECT_THAT(one.acquire(), Succeeds());
     auto other = semaphore(1);
     EXPECT_THAT(other.acquire(), FailsWith(Errc::held_by_other));
     EXPECT_THAT(one.acquire(), FailsWith(Errc::already_held));
+    EXPECT_THAT(one.try_acquire(), FailsWith(Errc::already_held));
     EXPECT_THAT(one.extend(), Succeeds());
     EXPECT_THAT(one.release(), Succeeds());
     EXPECT_THAT(one.extend(), FailsWith(Errc::not_held));
@@ -72,7 +76,7 @@ TEST_F(Semaphores, WithOneSlotBehaveLikeALock) {
                                             "expire #1 in 10000 ms", "delete #1"));
 }
 
-TEST_F(Semaphores, DoNotExcludeALockOfTheSameName) {
+TEST_P(Semaphores, DoNotExcludeALockOfTheSameName) {
     auto one = semaphore(1);
     auto lock = world.lock("jobs", no_retry());
     EXPECT_THAT(one.acquire(), Succeeds());
@@ -80,7 +84,7 @@ TEST_F(Semaphores, DoNotExcludeALockOfTheSameName) {
 }
 
 // It sends a SET that is refused, its release, and one query of all slots. It does not try the other slots.
-TEST_F(Semaphores, QueryAllSlotsBeforeTheyTryThem) {
+TEST_P(Semaphores, QueryAllSlotsBeforeTheyTryThem) {
     ASSERT_EQ(hold_all(50), 50U);
     auto late = semaphore(50);
     world.forget_events();
@@ -92,7 +96,8 @@ TEST_F(Semaphores, QueryAllSlotsBeforeTheyTryThem) {
     EXPECT_LE(world.events().size(), 4U);
 }
 
-TEST_F(Semaphores, AcquireASlotThatOnlyAMinorityRefuses) {
+TEST_F(SemaphoresOfAThread, AcquireASlotThatOnlyAMinorityRefuses) {
+    World world;
     for (std::size_t node = 0; node < 5; ++node) {
         world.command(node, {"SET", "{jobs}:slot:1", "x", "PX", "60000"});
         if (node < 2) world.command(node, {"SET", "{jobs}:slot:0", "x", "PX", "60000"});
@@ -104,7 +109,7 @@ TEST_F(Semaphores, AcquireASlotThatOnlyAMinorityRefuses) {
 }
 
 // Slots that a query cannot decide are tried: at most L + 1 rounds, and the releases of refused attempts.
-TEST_F(Semaphores, MakeAtMostOneRoundMoreThanThereAreSlots) {
+TEST_P(Semaphores, MakeAtMostOneRoundMoreThanThereAreSlots) {
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
             if ((node + slot) % 5 < 2)
@@ -133,7 +138,7 @@ private:
 };
 
 // acquire() stops at the first slot that fails for another reason than contention.
-TEST_F(Semaphores, StopAtOnceIfTheNodesAreSilent) {
+TEST_P(Semaphores, StopAtOnceIfTheNodesAreSilent) {
     world.silence(0, 1, 2, 3, 4);
     auto late = semaphore(8);
     world.forget_events();
@@ -141,7 +146,7 @@ TEST_F(Semaphores, StopAtOnceIfTheNodesAreSilent) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
 }
 
-TEST_F(Semaphores, StopAtOnceWhenTheNodesBecomeSilent) {
+TEST_F(SemaphoresOfAThread, StopAtOnceWhenTheNodesBecomeSilent) {
     SilentAfter nodes{2};  // the refused SET and its release
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
@@ -152,7 +157,7 @@ TEST_F(Semaphores, StopAtOnceWhenTheNodesBecomeSilent) {
                 ElementsAre("set #1 for 10000 ms", "delete #1", "query", "set #3 for 10000 ms", "delete #3"));
 }
 
-TEST_F(Semaphores, BeginAtARandomSlot) {
+TEST_P(Semaphores, BeginAtARandomSlot) {
     std::set<std::size_t> slots;
     for (int i = 0; i < 100; ++i) {
         auto it = semaphore(4);
@@ -162,36 +167,46 @@ TEST_F(Semaphores, BeginAtARandomSlot) {
     EXPECT_THAT(slots, SizeIs(4));
 }
 
-TEST_F(Semaphores, WaitForASlot) {
+TEST_P(Semaphores, WaitForASlot) {
     ASSERT_EQ(hold_all(2), 2U);
-    world.after(1s, [this] { held[1].unlock(); });
+    world.after(1s, [this] { (void)held[1].release(); });
     auto late = semaphore(2, {.ttl = 10s, .retry = {.delay = 100ms}});
     EXPECT_THAT(late.acquire(), FailsWith(Errc::held_by_other)) << "three attempts";
     EXPECT_THAT(late.acquire_for(500ms), FailsWith(Errc::held_by_other));
-    EXPECT_THAT(late.acquire_until(world.clock.now() + 5s), Succeeds());
+    EXPECT_THAT(late.acquire_for(5s), Succeeds());
     EXPECT_LE(world.clock.now(), Clock::time_point{100h + 1s + 200ms});
-    (void)held[0].release();
-    std::stop_source stop;
-    stop.request_stop();
-    EXPECT_THAT(semaphore(2).acquire(stop.get_token()), FailsWith(Errc::cancelled));
 }
 
-TEST_F(Semaphores, WorkWithUniqueLock) {
-    auto it = semaphore(2);
+TEST_F(SemaphoresOfAThread, AcquireNothingAfterAStop) {
+    World world;
+    std::stop_source stop;
+    stop.request_stop();
+    Semaphore it{world, "jobs", 2, {}, world.clock, world.entropy};
+    EXPECT_THAT(it.acquire(stop.get_token()), FailsWith(Errc::cancelled));
+}
+
+TEST_F(SemaphoresOfAThread, WorkWithUniqueLock) {
+    World world;
+    const auto semaphore = [&world] {
+        return Semaphore{world, "jobs", 2, no_retry(), world.clock, world.entropy};
+    };
+    auto it = semaphore();
     { const std::lock_guard guard{it}; }
     {
         const std::unique_lock guard{it, 1s};
         EXPECT_TRUE(it.valid());
     }
     EXPECT_FALSE(it.valid());
-    EXPECT_EQ(hold_all(2), 2U);
+    auto first = semaphore();
+    auto second = semaphore();
+    EXPECT_TRUE(first.try_lock() && second.try_lock());
     EXPECT_FALSE(it.try_lock());
     EXPECT_FALSE(it.try_lock_until(world.clock.now() + 1s));
     world.cut_all();
     EXPECT_THROW(it.lock(), Error);
 }
 
-TEST_F(Semaphores, HaveFencingTokensForEachSlot) {
+TEST_P(Semaphores, HaveFencingTokensForEachSlot) {
     std::uint64_t last = 0;
     for (int i = 0; i < 3; ++i) {
         auto it = semaphore(1, {.ttl = 10s, .fencing = true});
@@ -201,19 +216,21 @@ TEST_F(Semaphores, HaveFencingTokensForEachSlot) {
     }
 }
 
-TEST_F(Semaphores, ReleaseTheirSlotWhenDestroyed) {
+TEST_P(Semaphores, ReleaseTheirSlotWhenDestroyed) {
     {
         auto it = semaphore(1);
         ASSERT_THAT(it.acquire(), Succeeds());
         auto moved = std::move(it);
         EXPECT_TRUE(moved.valid());
         EXPECT_FALSE(it.valid());
+        EXPECT_EQ(it.slot(), 0U);
+        EXPECT_EQ(it.resource(), "");
         EXPECT_THAT(it.acquire(), FailsWith(std::make_error_code(std::errc::invalid_argument)));
     }
     EXPECT_EQ(hold_all(1), 1U);
 }
 
-TEST_F(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
+TEST_P(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
     auto one = semaphore(1);
     EXPECT_THAT(one.acquire(), Succeeds());
     world.pass(one.remaining());
@@ -222,7 +239,7 @@ TEST_F(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
 }
 
 // These nodes do not reply to queries.
-TEST_F(Semaphores, WorkIfNodesDoNotReplyToTheQuery) {
+TEST_F(SemaphoresOfAThread, WorkIfNodesDoNotReplyToTheQuery) {
     struct Deaf : World {
         using World::World;
         void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -236,13 +253,14 @@ TEST_F(Semaphores, WorkIfNodesDoNotReplyToTheQuery) {
     EXPECT_EQ(count, 4U);
 }
 
-TEST_F(Semaphores, RejectImpossibleOptions) {
+TEST_P(Semaphores, RejectImpossibleOptions) {
     EXPECT_THAT(refusal([&] { (void)semaphore(0); }), HasSubstr("limit is 0; it must be from 1 to 1000"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1001); }), HasSubstr("limit"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1, {}, ""); }), HasSubstr("name is empty"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1, {.fair = true}); }), HasSubstr("LockOptions::fair"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1, {.shared = true}); }), HasSubstr("LockOptions::shared"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1, {.ttl = 0ms}); }), HasSubstr("LockOptions::ttl"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1).extend(0ms); }), HasSubstr("ttl"));
 }
 
 }  // namespace

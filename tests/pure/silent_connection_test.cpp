@@ -2,10 +2,9 @@
 // over before the reply of this server is due, and no round waits for it. The connection that the rounds
 // share must find out by itself that a reply is missing.
 #include "memory_loop.hpp"
+#include "support/any_front.hpp"
 
-#include "redis/shared_rounds.hpp"
-
-#include <redlock/async_lock.hpp>
+#include <redlock/lock.hpp>
 #include <redlock/observer.hpp>
 
 #include <gmock/gmock.h>
@@ -14,13 +13,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -45,84 +41,14 @@ struct Failures : Observer {
     std::string last{};
 };
 
-/// A client that holds the lock "r".
-class Holder {
-public:
-    Holder() = default;
-    virtual ~Holder() = default;
-    Holder(const Holder&) = delete;
-    Holder& operator=(const Holder&) = delete;
-
-    virtual std::vector<NodeReport> acquire() = 0;
-    virtual std::vector<NodeReport> extend() = 0;
-    virtual std::vector<NodeReport> release() = 0;
-};
-
-class HolderInALoop final : public Holder {
-public:
-    HolderInALoop(MemoryNetwork& network, const std::vector<NodeConfig>& configs, const NodesOptions& options)
-        : clock_(network.clock()),
-          nodes_{network, configs, options},
-          loop_{network},
-          of_loop_{nodes_, loop_, network.clock(), network.entropy()} {}
-
-    std::vector<NodeReport> acquire() override {
-        return result_of([this](Completion done) { lock_.try_acquire(std::move(done)); });
-    }
-    std::vector<NodeReport> extend() override {
-        return result_of([this](Completion done) { lock_.extend(std::move(done)); });
-    }
-    std::vector<NodeReport> release() override {
-        return result_of([this](Completion done) { lock_.release(std::move(done)); });
-    }
-
-private:
-    template <class Begin>
-    std::vector<NodeReport> result_of(Begin begin) {
-        std::optional<Result> result;
-        begin([&](Result it) { result = std::move(it); });
-        while (!result) (void)loop_.run_once(clock_.now() + 1s);
-        return {result->nodes().begin(), result->nodes().end()};
-    }
-
-    Clock& clock_;
-    MemoryLoopNodes nodes_;
-    MemoryLoop loop_;
-    AsyncNodes of_loop_;
-    AsyncLock lock_{of_loop_, "r", {.ttl = 10min}};
-};
-
-class HolderInAThread final : public Holder {
-public:
-    HolderInAThread(MemoryNetwork& network, const std::vector<NodeConfig>& configs,
-                    const NodesOptions& options)
-        : rounds_{configs, options, network} {}
-
-    std::vector<NodeReport> acquire() override { return ask(Verb::set_if_absent); }
-    std::vector<NodeReport> extend() override { return ask(Verb::compare_and_expire); }
-    std::vector<NodeReport> release() override { return ask(Verb::compare_and_delete); }
-
-private:
-    std::vector<NodeReport> ask(Verb verb) {
-        const std::vector<std::string> resources{"r"};
-        const Request request{.command = {.verb = verb, .resources = resources, .owner = "A", .ttl = 10min}};
-        const RoundLimits limits{};
-        Tally tally{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"))};
-        rounds_.ask({&request, 1}, limits, {&tally, 1});
-        return {tally.reports().begin(), tally.reports().end()};
-    }
-
-    SharedRounds rounds_;
-};
-
 enum class Front { loop, threads };
 enum class Named { by_its_address, by_sentinels };
 
 class SilentConnection : public testing::TestWithParam<std::tuple<Front, Named>> {
 protected:
     SilentConnection() {
-        (void)holder->acquire();
-        (void)holder->extend();
+        (void)lock.try_acquire();
+        (void)lock.extend();
         network.server(silent).forget_log();
     }
 
@@ -136,18 +62,21 @@ protected:
         };
         return result;
     }
-    std::unique_ptr<Holder> make_holder() {
-        const NodesOptions options{
-            .node_timeout = node_timeout, .round = Round::all_at_once, .observer = &failures};
-        if (std::get<Front>(GetParam()) == Front::loop)
-            return std::make_unique<HolderInALoop>(network, configs(), options);
-        return std::make_unique<HolderInAThread>(network, configs(), options);
+    using AnyLock = support::OfAnyFront<Lock, AsyncLock>;
+    /// The rounds of threads share connections, because there are no processors.
+    AnyLock make_lock() {
+        const LockOptions ttl{.ttl = 10min};
+        if (std::get<Front>(GetParam()) == Front::threads)
+            return AnyLock{Lock{nodes, "r", ttl, network.clock(), network.entropy()}};
+        return {AsyncLock{of_loop, "r", ttl},
+                {.one = [this] { return loop.run_once(network.clock().now() + 1s) || true; }}};
     }
 
     /// Extends the lock every 10 ms. The other nodes always grant that.
     void extend_for(Clock::duration span) {
         for (const auto end = network.clock().now() + span; network.clock().now() < end; network.pass(10ms)) {
-            const auto reports = holder->extend();
+            const auto result = lock.extend();
+            const auto reports = result.nodes();
             EXPECT_EQ(std::ranges::count(reports, Vote::granted, &NodeReport::vote) -
                           (reports[silent].vote == Vote::granted),
                       2);
@@ -161,7 +90,13 @@ protected:
     MemoryNetwork network{size + 1};
     std::size_t named = silent;
     Failures failures{};
-    std::unique_ptr<Holder> holder = make_holder();
+    MemoryLoopNodes nodes{network,
+                          configs(),
+                          {.node_timeout = node_timeout, .round = Round::all_at_once, .observer = &failures},
+                          0};
+    MemoryLoop loop{network};
+    AsyncNodes of_loop{nodes, loop, network.clock(), network.entropy()};
+    AnyLock lock = make_lock();
 };
 INSTANTIATE_TEST_SUITE_P(Of, SilentConnection,
                          testing::Combine(testing::Values(Front::loop, Front::threads),
@@ -193,7 +128,7 @@ TEST_P(SilentConnection, IsReplacedByTheRoundThatNoticesIt) {
     auto& server = network.server(silent);
     server.paused = true;
     for (std::size_t i = 0; i < 2; ++i) {
-        (void)holder->extend();
+        (void)lock.extend();
         EXPECT_EQ(failures.count, i);
         network.pass(900ms);
     }
@@ -203,7 +138,7 @@ TEST_P(SilentConnection, IsReplacedByTheRoundThatNoticesIt) {
 // A process that was suspended reads what has arrived meanwhile before it judges.
 TEST_P(SilentConnection, IsReadBeforeItIsJudged) {
     network.server(silent).latency = 5ms;
-    (void)holder->extend();
+    (void)lock.extend();
     network.pass(500ms);
     network.server(silent).latency = 1ms;
     extend_for(200ms);
@@ -224,14 +159,14 @@ TEST_P(SilentConnection, MayAnswerSlowly) {
 
 // B5. The server has not answered the SET. No other command of its owner may overtake the SET.
 TEST_P(SilentConnection, GetsTheReleaseOfItsPendingSet) {
-    (void)holder->release();
+    (void)lock.release();
     auto& server = network.server(silent);
     server.paused = true;
     server.forget_log();
-    (void)holder->acquire();
+    (void)lock.try_acquire();
     extend_for(200ms);
     EXPECT_EQ(failures.count, 1U);
-    (void)holder->release();
+    (void)lock.release();
     network.resume(silent);
     EXPECT_TRUE(server.redis->keys().empty());
     EXPECT_EQ(server.log().front(), "1 SET");

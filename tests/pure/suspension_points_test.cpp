@@ -1,9 +1,7 @@
 // Operations in an event loop that are cancelled, or whose lock is destroyed, or whose loop is shut down, at
 // each point at which they wait. The servers are in memory, and everything else is the real library.
-#include "memory_loop.hpp"
-#include "waiting_world.hpp"
+#include "memory_loop_world.hpp"
 
-#include <redlock/async_lock.hpp>
 #include <redlock/async_semaphore.hpp>
 
 #include <gmock/gmock.h>
@@ -25,23 +23,14 @@ using testing::Contains;
 using testing::Not;
 
 /// Servers, nodes and a loop with one lock.
-struct LoopWorld : WaitingWorld {
+struct LoopWorld : MemoryLoopWorld {
     explicit LoopWorld(const LockOptions& options, std::vector<std::string> its_resources = {"r"},
                        milliseconds quarantine = {})
-        : resources(std::move(its_resources)),
-          nodes{network, size, {.node_timeout = 50ms, .quarantine = quarantine}} {
-        of_loop.emplace(nodes, loop, network.clock(), entropy);
+        : MemoryLoopWorld{{.node_timeout = 50ms, .quarantine = quarantine}},
+          resources(std::move(its_resources)) {
         lock.emplace(*of_loop, resources, options);
     }
 
-    Completion report() {
-        return [this](Result it) { results.push_back(std::move(it)); };
-    }
-    void run_for(Clock::duration span) {
-        const auto end = now() + span;
-        while (now() < end && (loop.run_once(end) || now() < end)) {
-        }
-    }
     void run_to_the_end() {
         const auto end = now() + 1min;
         while (results.empty() && now() < end) loop.run_once(end);
@@ -74,12 +63,8 @@ struct LoopWorld : WaitingWorld {
     }
 
     const std::vector<std::string> resources;
-    MemoryLoopNodes nodes;
     std::optional<Lock> other_reader{};  // of another process
-    MemoryLoop loop{network};
-    std::optional<AsyncNodes> of_loop{};
     std::optional<AsyncLock> lock{};
-    std::vector<Result> results{};
 };
 
 /// An operation that begins in a world, and what happens in this world meanwhile.

@@ -30,10 +30,15 @@ public:
     /// Returns false if there is nothing to wait for until this instant.
     bool run_once(Clock::time_point until = Clock::never()) {
         if (wake_at_ == Clock::never() || wake_at_ > until) return false;
+        if (clock_.next_event() < wake_at_) {  // the event may end a wait of the loop
+            clock_.advance_to(clock_.next_event());
+            return true;
+        }
         clock_.advance_to(std::exchange(wake_at_, Clock::never()));
         wake();
         return true;
     }
+    Clock::time_point now() const { return clock_.now(); }
 
     std::size_t naps = 0;
     Clock::duration longest_nap{};

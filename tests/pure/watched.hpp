@@ -1,9 +1,7 @@
-// A fixture for tests of the watchdog: a world whose locks a BlockingRenewals extends, turn by turn.
+// Fixtures for tests of the watchdog: a world whose locks are extended when the test lets time pass.
 #pragma once
 
-#include "world.hpp"
-
-#include "blocking_renewals.hpp"
+#include "fronts.hpp"
 
 #include <functional>
 #include <new>
@@ -36,35 +34,38 @@ public:
     std::function<void()> round_ended = [] {};  // called as an Observer is: in the thread of the round
 };
 
-struct Watched : testing::Test {
+struct WatchedLocks {
+    explicit WatchedLocks(Front front) : world(front) {}
+
     LockOptions watched(milliseconds ttl = 30s) {
-        return {
-            .ttl = ttl, .retry = {.attempts = 1}, .watchdog = &queue, .on_lost = [this](const Result& loss) {
-                losses.emplace_back(loss);
-                told_at = world.clock.now();
-            }};
+        return {.ttl = ttl,
+                .retry = {.attempts = 1},
+                .watchdog = world.watchdog(),
+                .on_lost = [this](const Result& loss) {
+                    losses.emplace_back(loss);
+                    told_at = world.clock.now();
+                }};
     }
 
     /// Returns a watched lock that is held.
-    Lock held() { return world.held(watched()); }
+    AnyLock held() { return world.held(watched()); }
+    void pass(Clock::duration span) { world.pass(span); }
+    Clock::time_point end_of(const AnyLock& lock) { return world.clock.now() + lock.remaining(); }
 
-    /// Advances the time, and runs the turns of the watchdog when they are due.
-    void pass(Clock::duration span) {
-        const auto end = world.clock.now() + span;
-        for (auto next = queue.turn(); next <= end; next = queue.turn()) {
-            world.clock.advance_to(next);
-            ASSERT_LT(++turns, 100'000) << "it never comes to rest";
-        }
-        world.clock.advance_to(end);
-    }
-
-    Clock::time_point end_of(const Lock& lock) { return world.clock.now() + lock.remaining(); }
-
-    BatchingWorld world;
-    detail::BlockingRenewals queue{world.clock};
+    WorldOfAnyFront<BatchingWorld> world;
     std::vector<Result> losses;
     Clock::time_point told_at{};
-    int turns = 0;
+};
+
+/// The locks belong to a thread, and a BlockingRenewals extends them turn by turn.
+struct Watched : testing::Test, WatchedLocks {
+    Watched() : WatchedLocks(Front::thread) {}
+
+    detail::BlockingRenewals& queue = world.queue;
+};
+
+struct WatchedInEachFront : testing::TestWithParam<Front>, WatchedLocks {
+    WatchedInEachFront() : WatchedLocks(GetParam()) {}
 };
 
 }  // namespace redlock::test
