@@ -91,6 +91,9 @@ struct LockOptions {
     /// A text about the client that holds the lock, such as its host and process. query() and `redlock
     /// status` show the text. At most 1000 bytes; empty for none. The text is kept in a further key with the
     /// ttl of the lock. A `shared` lock has no such text.
+    ///
+    /// No operation waits for the text or repeats it. So if a connection breaks, the text may be missing on
+    /// this node until the next extension, or may stay after the release until the ttl is over.
     std::string holder{};
 
     /// The address of a redlock::Watchdog, which extends the lock while the lock is held, and reports its

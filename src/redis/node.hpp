@@ -158,7 +158,7 @@ public:
     /// The user must leave() it.
     CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
     /// Returns true if a command may be written now. Otherwise the user calls wait_to_write().
-    bool may_write(const Connection& connection, bool release, Clock::time_point now);
+    bool may_write(const Connection& connection, detail::KeyEffect effect, Clock::time_point now);
     void wait_to_write(const Connection& connection, ConnectionUser& user);
     /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
     /// further command is written on the connection, except for releases that must follow a pending SET. A
@@ -271,7 +271,7 @@ private:
     std::vector<Draining>::iterator unbound_locked();
     std::vector<Draining>::iterator being_made_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
-    std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
+    std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool cleans_up);
     std::unique_ptr<Connection> connect_locked(Clock::time_point now);
     void leave_address_locked(const Connection& connection) noexcept;
     detail::OwnSituation situation_locked(detail::KeyEffect effect, Clock::time_point now, bool needed) const;
@@ -308,7 +308,7 @@ private:
     bool repeat_shared_releases_locked(Clock::time_point now);
     static void start_draining(Shared& it, Clock::time_point now) noexcept;
     void limit_draining();
-    bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
+    bool has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_point now) const;
     void progress(Shared& it, Clock::time_point now);
     void fail_if_silent(Clock::time_point now);
     void deliver_answers(Shared& it, Clock::time_point now) const;

@@ -103,7 +103,7 @@ CheckOut Node::check_out_locked(OwnSituation& in, const FoundDraining& found, Cl
     auto choice = detail::choose_own_connection(in);
     if (choice.trusts_late_replies) health_.trust_late_replies();
     if (choice.connection == idle) {
-        if (auto taken = take_idle_locked(now, in.effect == KeyEffect::releases))
+        if (auto taken = take_idle_locked(now, detail::cleans_up(in.effect)))
             return {.connection = std::move(taken), .worth_waiting_for = choice.worth_waiting_for};
         in.idle = OwnSituation::Idle::all_dropped;
         choice = detail::choose_own_connection(in);
@@ -178,15 +178,15 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
 /// which is mostly the end of the stream. This check costs a system call, so it is skipped for a connection
 /// that became idle within the last millisecond, or within 10 ms for a release, because a release that fails
 /// is repeated.
-std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
+std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool cleans_up) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        if (!release && may_lead_to_former_master(*idle, now)) {
+        if (!cleans_up && may_lead_to_former_master(*idle, now)) {
             drop_locked(std::move(idle), now, Errc::connection_failed, detail::may_be_former);
             continue;
         }
-        const bool just_used = now - idle->since() < (release ? 10ms : 1ms);
+        const bool just_used = now - idle->since() < (cleans_up ? 10ms : 1ms);
         if (just_used || !idle->gone_stale()) return idle;
         drop_locked(std::move(idle), now, Errc::connection_failed, "closed by the server while idle");
     }
@@ -218,10 +218,9 @@ void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point
 }
 
 void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
-    if (may_lead_to_former_master(*connection, now))
-        return drop_locked(std::move(connection), now, Errc::connection_failed, detail::may_be_former);
     if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection), now);
-    connection->became_idle(now);
+    // Otherwise only a release or the deletion of a description may use it.
+    if (!may_lead_to_former_master(*connection, now)) connection->became_idle(now);
     idle_.push_back(std::move(connection));
 }
 

@@ -49,8 +49,10 @@ auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
     if (auto* const by_key =
             find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
         return by_key;
+    const bool follows_release = detail::effect_of(command) == detail::KeyEffect::undescribes;
     return find([&](const auto& pending) {
         return pending.is_bound_to(command.owner) ||
+               (follows_release && pending.has_release_of(command.owner)) ||
                (leaves_queue && pending.is_bound_to(command.queue->ticket));
     });
 }
@@ -79,7 +81,7 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
                                                    .probe = due});
     const bool asks = choice.connection >= SharingChoice::Connection::current;
     // A release is no probe: if it were answered late, the next probe would come after another pause.
-    const bool probes = detail::effect_of(command) != detail::KeyEffect::releases;
+    const bool probes = !detail::cleans_up(detail::effect_of(command));
     if (asks && due && probes && !health_.trusted()) health_.begin_probe(now, network_.entropy());
     return choice;
 }
@@ -118,9 +120,9 @@ Node::Shared& Node::begin_shared_locked(Clock::time_point now) {
 }
 
 /// Returns true if a command may be passed to the connection now.
-bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const {
+bool Node::has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_point now) const {
     const auto& connection = *it.connection;
-    return detail::may_write({.release = release,
+    return detail::may_write({.effect = effect,
                               .established = connection.established(),
                               .ready = connection.ready(),
                               .drains = it.drains,
@@ -131,11 +133,13 @@ bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const
                               .silence = now - connection.since()});
 }
 
-bool Node::may_write(const Connection& connection, bool release, Clock::time_point now) {
+bool Node::may_write(const Connection& connection, detail::KeyEffect effect, Clock::time_point now) {
+    using detail::KeyEffect;
     auto& it = shared_of(connection);
-    const bool turn = has_turn(it, release, now);
+    const bool turn = has_turn(it, effect, now);
     // The caller writes its command now, and the command can make or extend a lease.
-    it.has_unwritten_leases = it.has_unwritten_leases || (turn && !release);
+    const bool leases = !detail::cleans_up(effect) && effect != KeyEffect::describes;
+    it.has_unwritten_leases = it.has_unwritten_leases || (turn && leases);
     return turn;
 }
 
@@ -287,7 +291,7 @@ void Node::let_write(Shared& it, Clock::time_point now) {
     for (std::size_t i = 0; i < it.waiting.size(); ++i) {
         auto* const user = it.waiting[i];
         if (!user) continue;
-        const bool must_wait = it.connection->ready() && !has_turn(it, false, now);
+        const bool must_wait = it.connection->ready() && !has_turn(it, detail::KeyEffect::acquires, now);
         if (!must_wait && !user->on_progress(options_.index, now)) continue;
         // Is null if the user has left this connection, and waits on another one now.
         if (it.waiting[i]) it.waiting[still_waiting++] = user;

@@ -112,10 +112,10 @@ bool RoundDriver::check_out(std::size_t node) {
     }
     connections_[node] = std::move(connection);
     round_.on_check_out(node, worth_waiting_for);
-    // A release must be sent even if the round ends before the connection is ready. If the connection breaks
-    // while it is being made, the release must be sent again. Therefore it is queued on the connection now.
-    // on_sent() follows when the connection is established.
-    if (round_.is_release() && !connections_[node]->ready()) write(node);
+    // A release or the deletion of a description must be sent even if the round ends before the connection is
+    // ready. If the connection breaks while it is being made, a release must be sent again. Therefore it is
+    // queued on the connection now. on_sent() follows when the connection is established.
+    if (detail::cleans_up(round_.effect()) && !connections_[node]->ready()) write(node);
     return true;
 }
 
@@ -197,8 +197,8 @@ void RoundDriver::proceed(std::size_t node) {
 /// it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
-    if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
-    const bool may_write = nodes_[node]->may_write(connection, round_.is_release(), now_);
+    if (!woken_) return detail::cleans_up(round_.effect()) ? connection.established() : connection.ready();
+    const bool may_write = nodes_[node]->may_write(connection, round_.effect(), now_);
     if (!may_write && connection.ready()) round_.on_held_back(node);
     return may_write;
 }
@@ -369,8 +369,8 @@ void RoundDriver::check_in(std::size_t node, bool timed_out) {
     auto& connection = *connections_[node];
     if (woken_) return leave_shared(node, timed_out);
     stop_awaiting(node);
-    // If a release is unsent, NodeGroup lets a background task send it.
-    has_unsent_release_ = has_unsent_release_ || (round_.is_release() && connection.unsent());
+    // If a release or deletion is unsent, NodeGroup lets a background task send it.
+    has_unsent_release_ = has_unsent_release_ || (detail::cleans_up(round_.effect()) && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 

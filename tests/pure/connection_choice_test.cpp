@@ -77,6 +77,22 @@ TEST(ConnectionChoice, OtherwiseTheCurrentConnectionIsShared) {
                           (SharingChoice{Connection::current, trusted}));
 }
 
+// It counts as a release, but makes no connection to a node that has failed.
+TEST(ConnectionChoice, TheDeletionOfADescriptionUsesAConnectionThatExists) {
+    for (const auto state : every_state)
+        for (const bool trusted : {true, false}) {
+            EXPECT_EQ(choose_connection({undescribes, true, state, trusted, true}).connection,
+                      Connection::draining);
+            if (state == Current::none) continue;
+            EXPECT_EQ(choose_connection({undescribes, false, state, trusted, false}).connection,
+                      Connection::current);
+        }
+    EXPECT_EQ(choose_connection({undescribes, false, Current::none, true, false}).connection,
+              Connection::fresh);
+    EXPECT_EQ(choose_connection({undescribes, false, Current::none, false, true}).connection,
+              Connection::none);
+}
+
 // ---- When a command may be written
 
 constexpr WriteSituation open{.established = true, .ready = true};
@@ -97,17 +113,34 @@ TEST(MayWrite, ACommandNeedsAReadyConnectionWithRoomAndItsTurn) {
     EXPECT_TRUE(may_write(but(&WriteSituation::silence, 10s)));
 }
 
-TEST(MayWrite, AReleaseOnlyNeedsAnEstablishedConnection) {
-    WriteSituation worst{.release = true,
-                         .established = true,
-                         .drains = true,
-                         .others_wait = true,
-                         .pending = 2 * max_shared_pending,
-                         .outstanding = max_shared_pending,
-                         .has_sentinels = true,
-                         .silence = 10s};
-    EXPECT_TRUE(may_write(worst));
-    EXPECT_FALSE(may_write(but(&WriteSituation::established, false, worst)));
+TEST(MayWrite, AReleaseOrTheDeletionOfADescriptionOnlyNeedsAnEstablishedConnection) {
+    for (const auto effect : {releases, undescribes}) {
+        WriteSituation worst{.effect = effect,
+                             .established = true,
+                             .drains = true,
+                             .others_wait = true,
+                             .pending = 2 * max_shared_pending,
+                             .outstanding = max_shared_pending,
+                             .has_sentinels = true,
+                             .silence = 10s};
+        EXPECT_TRUE(may_write(worst));
+        EXPECT_FALSE(may_write(but(&WriteSituation::established, false, worst)));
+    }
+}
+
+TEST(MayWrite, ADescriptionDoesNotWaitForItsTurn) {
+    const WriteSituation late{.effect = describes,
+                              .established = true,
+                              .ready = true,
+                              .others_wait = true,
+                              .pending = max_shared_pending - 1,
+                              .outstanding = 1,
+                              .has_sentinels = true,
+                              .silence = 10s};
+    EXPECT_TRUE(may_write(late));
+    EXPECT_FALSE(may_write(but(&WriteSituation::ready, false, late)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::drains, true, late)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::pending, max_shared_pending, late)));
 }
 
 TEST(MayWrite, WithSentinelsNothingIsWrittenBehindAnOutstandingCommandOrAfterASecondOfSilence) {

@@ -64,6 +64,17 @@ TEST_F(FormerMaster, GetsReleasesAtAnyTime) {
     EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "2 PING", "2 SET"));
 }
 
+TEST_F(FormerMaster, GetsTheDeletionOfADescriptionOnTheConnectionOfTheRelease) {
+    for (const bool awaited : {true, false}) {
+        EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+        network.pass(1s);
+        server().forget_log();
+        (void)ask({request(Verb::compare_and_delete, "A")}, {.awaits_answers = awaited});
+        (void)ask({request(Verb::describe_holder, "A", 0s)}, {.awaits_answers = false});
+        EXPECT_THAT(server().log(), ElementsAre("1 EVAL", "1 EVAL")) << "awaited: " << awaited;
+    }
+}
+
 TEST_F(FormerMaster, GetsNoLeaseBehindPendingReplies) {
     acquire_late("A");
     EXPECT_FALSE(extend("A")[0].sent);

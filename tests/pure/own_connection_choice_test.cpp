@@ -239,6 +239,39 @@ TEST(OwnConnectionChoice, OrAFreshOneIfThatHangsOrThereIsNone) {
     EXPECT_EQ(choose_own_connection(untrusted(of(releases, in), false)), (OwnChoice{Connection::fresh}));
 }
 
+// ---- The deletion of a description: each row of the second table
+
+TEST(OwnConnectionChoice, TheDeletionOfADescriptionTakesTheFirstConnectionOfItsTable) {
+    const auto chosen = [](OwnSituation in) {
+        for (const bool sentinels : {false, true}) {
+            in.has_sentinels = sentinels;
+            const auto choice = choose_own_connection(of(undescribes, in));
+            EXPECT_EQ(choice, (OwnChoice{choice.connection})) << "not awaited, and no probe";
+            if (sentinels) return choice.connection;
+        }
+        return Connection::refused;
+    };
+    auto in = but(&OwnSituation::follow, Follow::full, all_kinds);
+    for (const bool trusted : {true, false}) {
+        in = but(&OwnSituation::follow, Follow::full, all_kinds);
+        in.trusted = trusted;
+        in.due = !trusted;
+        EXPECT_EQ(chosen(in), Connection::follow);
+        in.follow = Follow::none;
+        EXPECT_EQ(chosen(in), Connection::behind_release);
+        in.behind_release = false;
+        EXPECT_EQ(chosen(in), Connection::idle);
+        in.idle = Idle::all_dropped;
+        EXPECT_EQ(chosen(in), Connection::unbound);
+        in.unbound = false;
+        EXPECT_EQ(chosen(in), trusted ? Connection::probing : Connection::none);
+    }
+    in.trusted = in.probing_may_be_former = true;
+    EXPECT_EQ(chosen(in), Connection::fresh);
+    in.probing = in.probing_may_be_former = false;
+    EXPECT_EQ(chosen(in), Connection::fresh);
+}
+
 // ---- Which set of connections a command must use
 
 TEST(MustFollow, ACommandThatFollowsItsSetOrAReleaseOfItsResource) {
@@ -250,6 +283,8 @@ TEST(MustFollow, ACommandThatFollowsItsSetOrAReleaseOfItsResource) {
         EXPECT_EQ(must_follow(of(effect, behind)), effect == acquires || effect == describes);
         EXPECT_FALSE(must_follow(untrusted(of(effect, behind), true, true)));
     }
+    EXPECT_TRUE(must_follow(of(undescribes, behind)));
+    EXPECT_TRUE(must_follow(untrusted(of(undescribes, behind), false)));
 }
 
 }  // namespace

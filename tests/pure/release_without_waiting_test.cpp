@@ -99,6 +99,20 @@ TEST_F(ReleaseWithoutWaiting, OpensNoConnectionForAHolderDescription) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
+// The servers have closed the idle connections. The release is queued on a new one, and so is the deletion.
+TEST_F(ReleaseWithoutWaiting, IsFollowedByTheDeletionOfTheHolderDescription) {
+    Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
+    ASSERT_TRUE(noted.acquire());
+    network.pass(1s);
+    auto& server = network.server(0);
+    server.close_connections(clock.now());
+    network.pass(1s);
+    server.forget_log();
+    noted.unlock();
+    nodes.reset();  // sends the rest
+    EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 EVAL", "2 EVAL"));
+}
+
 TEST_F(ReleaseWithoutWaiting, DoesNotDelayOtherResources) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());

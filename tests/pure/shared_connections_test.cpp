@@ -151,6 +151,36 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+// On another connection the deletion could come before the release. It would find the lock, and would write
+// the description instead, which would then stay after the release.
+TEST_F(SharedConnections, TheDeletionOfADescriptionFollowsTheReleaseOnTheDrainingConnection) {
+    connect();
+    auto& server = network.server(1);
+    const auto ask_in_vain = [&](Verb verb, std::chrono::milliseconds ttl) {
+        begin(verb, "r", "A", {.awaits_answers = false}, ttl);
+        run();
+    };
+    acquire("r", "A");
+    run();
+    server.paused = true;
+    ask_in_vain(Verb::describe_holder, 10s);
+    begin(Verb::query, "r", "A");
+    run();
+    network.pass(2s);
+    server.paused = false;  // for new connections
+    acquire("a probe", "B");
+    run();
+    run_for(5ms);
+    server.forget_log();
+    server.paused = true;
+    ask_in_vain(Verb::compare_and_delete, 0s);
+    ask_in_vain(Verb::describe_holder, 0s);
+    run_for(5ms);
+    network.resume(1);
+    EXPECT_EQ(server.connections(), 2u);
+    EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 EVAL", "1 EVAL", "1 EVAL"));
+}
+
 TEST_F(SharedConnections, AnExtensionDoesNotOvertakeASetOnADrainingConnection) {
     connect();
     network.server(1).paused = true;

@@ -84,6 +84,33 @@ TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVALSHA", "2 PING", "2 SET"));
 }
 
+// A description makes no lease, and its round is over before its turn comes.
+TEST_F(SharedFormerMaster, GetsTheDescriptionOfAHolderBehindAnOutstandingCommand) {
+    connect();
+    auto& server = this->server();
+    server.latency = 10ms;
+    acquire("r", "A");
+    (void)write();
+    const auto& waits = acquire("another", "B");
+    for (const auto ttl : {10s, 0s}) begin(Verb::describe_holder, "r", "A", {.awaits_answers = false}, ttl);
+    run_for(9ms);
+    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVAL", "1 EVAL"));
+    EXPECT_FALSE(waits.over());
+    run();
+}
+
+// The reply to the release does not show that the server is still the master, so the connection is left. The
+// next one is being made when the round of the deletion ends.
+TEST_F(SharedFormerMaster, GetsTheDeletionOfADescriptionAfterASecondOfSilence) {
+    connect();
+    network.pass(1s);
+    release("r", "A");
+    run();
+    begin(Verb::describe_holder, "r", "A", {.awaits_answers = false}, 0s);
+    run_for(20ms);
+    EXPECT_THAT(server().log(), ElementsAre("1 EVALSHA", "2 PING", "2 EVAL"));
+}
+
 TEST_F(SharedFormerMaster, IsLeftOnceTheSentinelsNameAnother) {
     connect();
     server().paused = true;

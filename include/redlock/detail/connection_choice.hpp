@@ -76,16 +76,22 @@ struct SharingChoice {
 ///     a release       | follows a draining connection      | draining   | if the node is trusted
 ///     another command | follows a draining connection      | overtakes  |
 ///     another command | untrusted, and no probe            | none       |
+///     a deletion      | untrusted, no current connection   | none       |
 ///     any             | no current connection              | fresh      | if trusted, or for a release
 ///     another command | current is overdue or outdated     | fresh      | if trusted
 ///     any             | otherwise                          | current    | if trusted
+///
+/// Here, a *deletion* is that of a holder description, a text beside the lock. In the rows for a release, it
+/// counts as one.
 constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
     using enum SharingSituation::Current;
     using Connection = SharingChoice::Connection;
-    const bool release = in.effect == KeyEffect::releases;
+    const bool release = cleans_up(in.effect);
     if (in.follows_draining && release) return {Connection::draining, in.trusted};
     if (in.follows_draining) return {Connection::overtakes, false};
     if (!release && !in.trusted && !in.probe) return {Connection::none, false};
+    if (in.effect == KeyEffect::undescribes && !in.trusted && in.current == none)
+        return {Connection::none, false};
     if (in.current == none) return {Connection::fresh, in.trusted || release};
     if (!release && (in.current == overdue || in.current == outdated)) return {Connection::fresh, in.trusted};
     return {Connection::current, in.trusted};
@@ -95,7 +101,7 @@ constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
 
 /// The state of a shared connection on which a command waits to be written.
 struct WriteSituation {
-    bool release = false;
+    KeyEffect effect{};
     bool established = false;  ///< Bytes can reach the server.
     bool ready = false;        ///< The server has answered the handshake.
     bool drains = false;
@@ -106,16 +112,22 @@ struct WriteSituation {
     std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
 };
 
-/// Returns true if the command may be passed to the connection. A release only needs an established
-/// connection, because it does no harm if it is executed late. Other commands need a connection that is
-/// ready, does not drain, and has room, and they go in turn.
+/// Returns true if the command may be passed to the connection. A release, or the deletion of a holder
+/// description, only needs an established connection, because it does no harm if it is executed late. Other
+/// commands need a connection that is ready, does not drain, and has room.
 ///
-/// If Sentinels name the server, no other command may be written behind an outstanding one or after a second
-/// of silence. The server may be a former master that was frozen. It would execute the command later, when
-/// the lease has expired. All commands that wait when the last reply arrives go in the same write.
+/// These others go in turn, except for the writing of a holder description. Its round is over before its turn
+/// comes. The description ends with the lease, so it does no harm either if it is written late.
+///
+/// If Sentinels name the server, no command that makes or extends a lease may be written behind an
+/// outstanding one or after a second of silence. The server may be a former master that was frozen. It would
+/// execute the command later, when the lease has expired. All commands that wait when the last reply arrives
+/// go in the same write.
 constexpr bool may_write(const WriteSituation& in) noexcept {
-    if (in.release) return in.established;
-    if (!in.ready || in.drains || in.others_wait || in.pending >= max_shared_pending) return false;
+    if (cleans_up(in.effect)) return in.established;
+    if (!in.ready || in.drains || in.pending >= max_shared_pending) return false;
+    if (in.effect == KeyEffect::describes) return true;
+    if (in.others_wait) return false;
     return !in.has_sentinels || (in.outstanding == 0 && in.silence < max_sentinel_silence);
 }
 

@@ -95,15 +95,18 @@ struct OwnChoice {
 };
 
 /// Returns true if a command with this effect must not overtake an earlier release of the same resource,
-/// because it would be refused while this client's own old key exists.
+/// because it would be refused while this client's own old key exists. If the deletion of a description
+/// overtakes the release, the description stays, because the key still exists.
 constexpr bool may_follow_release(KeyEffect effect) noexcept {
-    return effect == KeyEffect::acquires || effect == KeyEffect::describes;
+    return effect == KeyEffect::acquires || effect == KeyEffect::describes ||
+           effect == KeyEffect::undescribes;
 }
 
 /// Returns true if the command must be sent behind a pending command on a draining connection.
 constexpr bool must_follow(const OwnSituation& in) noexcept {
+    const bool trusted = in.trusted || in.effect == KeyEffect::undescribes;
     return in.follow != OwnSituation::Follow::none ||
-           (may_follow_release(in.effect) && in.trusted && in.behind_release);
+           (may_follow_release(in.effect) && trusted && in.behind_release);
 }
 
 namespace own_choice {
@@ -153,6 +156,16 @@ constexpr OwnChoice of_an_untrusted_node(const OwnSituation& in) noexcept {
     return {Connection::fresh, false, in.due, in.due};
 }
 
+/// The choice for the deletion of a description; see the second table below.
+constexpr OwnChoice for_a_deletion(const OwnSituation& in) noexcept {
+    if (in.follow != Follow::none) return {Connection::follow};
+    if (in.behind_release) return {Connection::behind_release};
+    if (in.idle == Idle::some) return {Connection::idle};
+    if (in.unbound) return {Connection::unbound};
+    if (!in.trusted) return {Connection::none};
+    return {in.probing && !in.probing_may_be_former ? Connection::probing : Connection::fresh};
+}
+
 }  // namespace own_choice
 
 /// Returns the choice of the first row that applies. If Sentinels name the server, rows 2 to 5 do not apply.
@@ -191,7 +204,21 @@ constexpr OwnChoice of_an_untrusted_node(const OwnSituation& in) noexcept {
 /// a new connection is worth waiting for, because the failure may have concerned only the old one. The
 /// release begins no probe. Otherwise it would use up the probe if its reply came late, and the next
 /// acquisition would leave the node alone for another pause.
+///
+/// The deletion of a description has a table of its own. It does no harm on a former master, begins no probe,
+/// and is not awaited:
+///
+///     situation                                                  | connection
+///     -----------------------------------------------------------+---------------
+///     there is a connection to follow                            | follow
+///     a pending release of the resource, on one not bound        | behind_release
+///     one is idle                                                | idle
+///     a draining one is not bound                                | unbound
+///     untrusted                                                  | none
+///     a probing one, which does not lead to a former master      | probing
+///     otherwise                                                  | fresh
 constexpr OwnChoice choose_own_connection(const OwnSituation& in) noexcept {
+    if (in.effect == KeyEffect::undescribes) return own_choice::for_a_deletion(in);
     if (const auto choice = own_choice::behind_a_pending_command(in)) return *choice;
     const bool trusted = in.trusted || (in.replied_late && in.due);
     return trusted ? own_choice::of_a_trusted_node(in) : own_choice::of_an_untrusted_node(in);

@@ -26,7 +26,8 @@
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
 //     the writing of a holder description     | its deletion
-//     a release                               | the next SET of one of its resources
+//     a release                               | the next SET of one of its resources, and the deletion of
+//                                             | the holder description
 //     the deletion of a holder description    | the writing of the next one
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
@@ -138,16 +139,13 @@ public:
     /// Adds the entry of a command that was sent.
     PendingReply& sent(const Command& command, const Requester* requester) {
         const auto effect = effect_of(command);
-        // A ttl of zero means that the description is deleted.
-        const bool writes_description = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
-        const bool removes_description = effect == KeyEffect::describes && !writes_description;
         auto& it = sent_other(requester);
         const bool releases = effect == KeyEffect::releases;
-        it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description;
-        it.describes = writes_description;
+        it.describes = effect == KeyEffect::describes;
+        it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || it.describes;
         if (it.binds || releases) it.owner = command.owner;
         if (it.binds) it.bound = bit_of(command.owner);
-        if (releases || removes_description) it.released = bits_of(command.resources);
+        if (cleans_up(effect)) it.released = bits_of(command.resources);
         if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
         it.releases = releases;  // only now, because the copies can throw
         it.shared = command.shared;
@@ -290,6 +288,13 @@ public:
     /// The same, but the writing of a holder description does not count.
     bool is_bound_by_key_of(std::string_view owner) const noexcept {
         return is_bound_to(owner, [](const PendingReply& it) { return it.binds && !it.describes; });
+    }
+
+    /// Returns true if a release of this owner is pending.
+    bool has_release_of(std::string_view owner) const noexcept {
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).releases && at(i).owner == owner) return true;
+        return false;
     }
 
     /// Returns true if the release of one of the resources, or the deletion of its holder description, may be

@@ -119,7 +119,7 @@
 //          |                              | - The command only reads, so each reply is a part of the result.
 //          |                              | - The command is a release, and the caller waits for replies.
 //     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago, and
-//          | connecting                   | the command does not write a description.
+//          | connecting                   | the command does not write or delete a description.
 //
 // Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
 // majority, and the failure of one more node would end it. A node that does not connect within this time has
@@ -276,7 +276,7 @@ private:
     }
 
 public:
-    KeyEffect effect() const noexcept { return properties().effect; }
+    KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
 
     /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
     /// `nodes` is N. The votes on each request are written into the tally with the same index.
@@ -538,8 +538,8 @@ private:
         if (!it.is_being_asked()) return false;
         if (!decided()) return true;  // case 1
         if (!it.trusted) return false;
-        if (awaits_every_trusted_node()) return true;                              // case 2
-        return it.stage == Stage::connecting && effect() != KeyEffect::describes;  // case 3
+        if (awaits_every_trusted_node()) return true;                                         // case 2
+        return it.stage == Stage::connecting && properties().effect != KeyEffect::describes;  // case 3
     }
 
     /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.

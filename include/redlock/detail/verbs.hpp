@@ -30,15 +30,22 @@ enum class VotesNeeded : std::uint8_t { quorum, one, none };
 /// What a command does to the keys on a node.
 enum class KeyEffect : std::uint8_t {
     none,
-    acquires,   ///< Makes the resource the owner's. The release must be sent on the same connection as long
-                ///< as this command is unanswered (rule B5 in docs/rules.md).
-    extends,    ///< Raises the expiry of the resource.
-    releases,   ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
-    enqueues,   ///< Adds the ticket of a waiter, a client that waits for the resource, to its queue. The
-                ///< acquisition that removes the ticket must be sent on the same connection.
-    describes,  ///< Writes or removes the description of a holder, a text beside the lock for people to
-                ///< read. Nobody waits for the reply.
+    acquires,     ///< Makes the resource the owner's. The release must be sent on the same connection as long
+                  ///< as this command is unanswered (rule B5 in docs/rules.md).
+    extends,      ///< Raises the expiry of the resource.
+    releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
+    enqueues,     ///< Adds the ticket of a waiter, a client that waits for the resource, to its queue. The
+                  ///< acquisition that removes the ticket must be sent on the same connection.
+    describes,    ///< Writes the description of a holder, a text beside the lock for people to read. Nobody
+                  ///< waits for the reply.
+    undescribes,  ///< Deletes the description after the release.
 };
+
+/// Returns true if a command with this effect deletes what a lease has left on a node. It does no harm if it
+/// is executed late, or more than once.
+constexpr bool cleans_up(KeyEffect effect) noexcept {
+    return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
+}
 
 /// How the reply to a script becomes a vote (reply.hpp).
 enum class ReplyForm : std::uint8_t {
@@ -238,7 +245,10 @@ constexpr const VerbProperties& properties_of(Verb verb) noexcept {
 
 /// Returns what the command does to the keys on a node.
 constexpr KeyEffect effect_of(const Command& command) noexcept {
-    return properties_of(command.verb).effect;
+    const auto effect = properties_of(command.verb).effect;
+    // The command is the same, and finds out on the node that the lease is over. Only the ttl is 0.
+    const bool is_over = effect == KeyEffect::describes && command.ttl == command.ttl.zero();
+    return is_over ? KeyEffect::undescribes : effect;
 }
 
 static_assert(
