@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <utility>
@@ -16,8 +18,12 @@
 namespace redlock {
 namespace {
 
+using namespace std::chrono_literals;
 using detail::PendingReply;
 using detail::Reply;
+
+/// How long the releases that a server refuses for now are left alone.
+constexpr auto refusal_pause = 1s;
 
 }  // namespace
 
@@ -475,8 +481,19 @@ void Connection::take_reply() {
         pending_.count_repeats_anew();
         return fail(detail::cause_of(incoming_), quoted(incoming_.text));
     }
+    if (command.releases && !refused && detail::is_transient_error(incoming_)) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
+}
+
+/// Lets a later round send the release again. If the error is an unknown one, nobody knows whether it goes
+/// away, so the number of repetitions is limited.
+void Connection::keep_refused(const PendingReply& release) {
+    if (!config_.kept_releases) return;
+    detail::PendingReplies kept;
+    kept.sent_again(release).repeats =
+        detail::is_refused_for_now(incoming_) ? std::uint8_t{} : release.repeats;
+    config_.kept_releases->keep_refused(std::move(kept), network_.clock().now() + refusal_pause);
 }
 
 /// Remembers which scripts the server knows, and whether it permits digests and the queue. After NOSCRIPT the

@@ -233,6 +233,7 @@ private:
                const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
     void repeat(const detail::PendingReply& release);
+    void keep_refused(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
     /// Returns the buffer for the next bytes: plain text with TLS, otherwise the bytes for the socket.

@@ -3,6 +3,7 @@
 // event loop. Each of them may send what the others have left behind.
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/detail/pending_replies.hpp>
 #include <redlock/detail/repeated_releases.hpp>
 
@@ -25,15 +26,25 @@ public:
         ++changes_;
     }
 
+    /// Keeps a release that the server has refused for now, on a connection that is in order. The releases of
+    /// the node are not sent again before `until`, because the server would probably refuse them again.
+    void keep_refused(detail::PendingReplies release, Clock::time_point until) noexcept {
+        {
+            const std::lock_guard guard{mutex_};
+            not_before_ = until;
+        }
+        keep(std::move(release), false);
+    }
+
     /// Returns a number that is larger after each call of keep() that has kept something. If it has not
     /// changed since the server has answered, the server should answer the kept releases, too.
     std::uint64_t changes() const noexcept { return changes_; }
 
     /// Moves all releases to `to`, which has none, if RepeatedReleases::may_connect().
-    void move_to(detail::RepeatedReleases& to, bool answers) noexcept {
+    void move_to(detail::RepeatedReleases& to, bool answers, Clock::time_point now) noexcept {
         if (!any_) return;  // costs no lock in each round
         const std::lock_guard guard{mutex_};
-        if (!releases_.may_connect(answers)) return;
+        if (now < not_before_ || !releases_.may_connect(answers)) return;
         std::swap(releases_, to);
         any_ = false;
     }
@@ -41,12 +52,14 @@ public:
     /// Lets a node that is not trusted have one attempt, because no round may come any more.
     void permit_attempt() noexcept {
         const std::lock_guard guard{mutex_};
+        not_before_ = {};
         releases_.permit_attempt();
     }
 
 private:
     std::mutex mutex_{};
     detail::RepeatedReleases releases_{};  // guarded by mutex_
+    Clock::time_point not_before_{};       // guarded by mutex_
     // Written under mutex_.
     std::atomic<bool> any_{false};
     std::atomic<std::uint64_t> changes_{0};

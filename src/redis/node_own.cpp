@@ -276,7 +276,7 @@ void Node::drain_locked(Clock::time_point now) {
 
 /// Sends the releases of broken connections again. Returns true if there are any.
 bool Node::repeat_releases_locked(Clock::time_point now) {
-    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked());
+    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked(), now);
     if (releases_.none()) return false;
     auto connection = take_idle_locked(now, true);
     if (!connection) connection = connect_locked(now);

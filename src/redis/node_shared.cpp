@@ -387,7 +387,7 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
 /// connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
-    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked());
+    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked(), now);
     if (releases_.none()) return false;
     auto* const current = current_shared();
     auto& shared = current ? *current : begin_shared_locked(now);

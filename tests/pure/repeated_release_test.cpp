@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <initializer_list>
@@ -39,6 +41,31 @@ void make_busy(MemoryServer& server) {
         return words.front() == "PING" ? "-NOPERM this user has no permissions to run PING\r\n"
                                        : "-BUSY Redis is busy running a script.\r\n";
     };
+}
+
+/// The server refuses all writes for now, with this error. Its connections are in order.
+void refuse_writes(MemoryServer& server, const std::string& error) {
+    server.refuses_command = [error](const auto& words) {
+        return words.front() == "SET" || words.front().starts_with("EVAL") ? "-" + error + "\r\n" : "";
+    };
+}
+constexpr std::array refusals{"NOREPLICAS Not enough good replicas to write.",
+                              "MISCONF Redis is configured to save RDB snapshots",
+                              "TRYAGAIN Multiple keys request during rehashing of slot",
+                              "MASTERDOWN Link with MASTER is down",
+                              "CLUSTERDOWN The cluster is down",
+                              "OOM command not allowed",
+                              "ERR Connection refused"};
+
+/// The server refuses only releases.
+void refuse_releases(MemoryServer& server, const std::string& error) {
+    server.refuses_command = [error](const auto& words) {
+        return words.front().starts_with("EVAL") ? "-" + error + "\r\n" : "";
+    };
+}
+
+std::ptrdiff_t releases_sent_to(const MemoryServer& server) {
+    return std::ranges::count_if(server.log(), [](auto& it) { return it.find(" EVAL") != it.npos; });
 }
 
 // ---- The rounds share connections
@@ -92,6 +119,13 @@ struct RepeatedRelease : SharedWorld {
         group.~NodeGroup();
         EXPECT_EQ(value(1, "r"), "");
         new (&group) NodeGroup{network.configs(), {}, network};
+    }
+    /// Acquires other resources during this time, which shows that the nodes answer.
+    void acquire_for(Clock::duration span) {
+        for (const auto end = network.clock().now() + span; network.clock().now() < end; run_for(20ms)) {
+            acquire("another " + std::to_string(rounds.size()), "A");
+            run();
+        }
     }
     void end_rounds() {
         for (const auto& round : rounds) loop.forget(*round);
@@ -346,6 +380,78 @@ void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
     network.server(node).refuses_command = [](const auto& words) {
         return words.front().starts_with("EVAL") ? "?\r\n" : "";
     };
+}
+
+TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
+    connect();
+    auto& server = network.server(1);
+    for (const auto* const error : refusals)
+        for (const bool waits : {true, false}) {
+            acquire("r", "A");
+            run();
+            run_for(5ms);
+            refuse_writes(server, error);
+            const auto& round = release("r", "A");
+            if (waits) {
+                run();
+                EXPECT_EQ(round.tally()[1].vote, Vote::unknown) << error;
+            }
+            end_rounds();
+            run_for(5ms);
+            ASSERT_EQ(value(1, "r"), "A");
+            server.refuses_command = {};
+            network.pass(2s);
+            ask();
+            EXPECT_EQ(value(1, "r"), "") << error << (waits ? ", in its round" : ", later");
+        }
+}
+
+// The other rounds go on using the connection.
+TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    const auto before = server.connections();
+    refuse_writes(server, "NOREPLICAS Not enough good replicas to write.");
+    release("r", "A");
+    const auto& other = begin(Verb::query, "another", "A");
+    run();
+    EXPECT_EQ(other.tally()[1].vote, Vote::unknown);
+    end_rounds();
+    server.refuses_command = {};
+    network.pass(2s);
+    ask();
+    EXPECT_EQ(server.connections(), before);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    refuse_releases(network.server(1), "NOREPLICAS Not enough good replicas to write.");
+    release("r", "A");
+    acquire_for(20s);
+    EXPECT_GE(releases_sent_to(network.server(1)), 15);
+    EXPECT_LE(releases_sent_to(network.server(1)), 22);
+    network.server(1).refuses_command = {};
+    acquire_for(2s);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+// Nobody knows whether the error goes away.
+TEST_F(RepeatedRelease, IsGivenUpIfTheServerAnswersItWithAnUnknownErrorAgainAndAgain) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    refuse_releases(network.server(1), "upstream failure");
+    release("r", "A");
+    acquire_for(20s);
+    EXPECT_EQ(releases_sent_to(network.server(1)), 1 + detail::max_release_repeats);
 }
 
 // Otherwise the client would make new connections without a pause for ever.
@@ -668,6 +774,36 @@ TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainToAServerThatEndsTheConne
         (void)query(nodes, "another");
     }
     EXPECT_LE(network.server(1).connections(), 20U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfTheServerHasRefusedIt) {
+    auto& server = network.server(1);
+    for (const auto* const error : refusals)
+        for (const bool waits : {true, false}) {
+            auto it = held();
+            refuse_writes(server, error);
+            if (waits)
+                (void)it.release();
+            else
+                it.unlock();
+            network.pass(5ms);
+            ASSERT_EQ(keys(), 1U) << error;
+            server.refuses_command = {};
+            ask_three_times();
+            EXPECT_EQ(keys(), 0U) << error << (waits ? ", in its round" : ", later");
+        }
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodesAfterTheServerHasRefusedIt) {
+    auto it = held();
+    refuse_writes(network.server(1), "NOREPLICAS Not enough good replicas to write.");
+    it.unlock();
+    network.pass(5ms);
+    (void)query(nodes, "another");
+    ASSERT_EQ(keys(), 1U);
+    network.server(1).refuses_command = {};
+    destroy_clients();
+    EXPECT_EQ(keys(), 0U);
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodes) {

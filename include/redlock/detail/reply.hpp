@@ -92,6 +92,17 @@ inline bool executes_nothing(const Reply& reply) noexcept {
     return reply.is_error("BUSY") || reply.is_error("LOADING");
 }
 
+/// Returns true if the server refuses this command for now, for example because it has too few replicas, or
+/// could not save its data.
+inline bool is_refused_for_now(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && cause_of(reply) == Errc::server_busy;
+}
+
+/// Returns true if the reply is an error that may go away by itself.
+inline bool is_transient_error(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && is_transient(cause_of(reply));
+}
+
 /// Returns the remaining time to live that a server has reported, but a century at most, so that it can be
 /// added to an instant. Servers accept expiries that are longer than the clock can count, and a hostile
 /// server may send any number. Returns −1 if the key has no expiry, and −2 if there is no key.
