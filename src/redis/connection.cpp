@@ -122,6 +122,11 @@ void Connection::fail_by_network(std::string detail) {
     fail(Errc::connection_failed, std::move(detail));
 }
 
+bool Connection::hangs(Clock::time_point now) const noexcept {
+    const bool is_made = state_ != State::resolving && state_ != State::connecting;
+    return !is_made && now - since_ >= detail::max_connecting;
+}
+
 /// Returns when to leave an address that neither accepts the connection nor refuses it. The last address has
 /// the rest of the time. An address may be good, and only too slow for its share. Therefore, when every
 /// address was tried in vain, the next connections try one address each, and after that all of them again.

@@ -78,6 +78,8 @@ public:
     /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
     /// command can follow it.
     bool established() const noexcept { return ready() || handshaking(); }
+    /// Returns true if TCP has not connected for max_connecting, or the name of the host is not resolved yet.
+    bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
     /// Returns true if a command was ever sent on it.

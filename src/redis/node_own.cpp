@@ -240,8 +240,9 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
 // ---- Late replies, and unsent releases
 
 /// Writes the unsent bytes of the draining connections, and reads their late replies. A connection without
-/// pending replies becomes idle. Any step may throw std::bad_alloc, so a connection is removed from the list
-/// before it is passed on.
+/// pending replies becomes idle. A connection that *hangs*, in the making for max_connecting, is dropped, so
+/// that its releases are sent again. Any step may throw std::bad_alloc, so a connection is removed from the
+/// list before it is passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
@@ -259,7 +260,9 @@ void Node::drain_locked(Clock::time_point now) {
             answered_locked();
         }
         const bool drained = !connection.broken() && connection.pending().none();
-        if (!drained && !connection.broken() && now < it->until) {
+        // The address may be dead although the server answers at another one, or on another connection.
+        const bool hangs = connection.hangs(now);
+        if (!drained && !connection.broken() && !hangs && now < it->until) {
             ++it;
             continue;
         }
@@ -269,8 +272,9 @@ void Node::drain_locked(Clock::time_point now) {
             keep_idle_locked(std::move(taken), now);
             continue;
         }
-        if (!taken->broken()) taken->forget_releases();
-        drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+        if (!taken->broken() && !hangs) taken->forget_releases();
+        drop_locked(std::move(taken), now, Errc::timed_out,
+                    hangs ? detail::while_connecting : "replies were pending for too long");
     }
 }
 

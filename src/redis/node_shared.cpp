@@ -376,6 +376,8 @@ void Node::drop_unused_locked(Clock::time_point now) {
         it = shared_.erase(it);
         if (taken->broken() || taken->pending().none()) {
             drop_locked(std::move(taken), now);
+        } else if (taken->hangs(now)) {
+            drop_locked(std::move(taken), now, Errc::timed_out, detail::while_connecting);
         } else {
             taken->forget_releases();
             drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
@@ -403,7 +405,7 @@ bool Node::is_over(Shared& it, Clock::time_point now) {
     if (it.users > 0) return false;
     if (connection.broken()) return true;
     if (!it.drains) return false;
-    if (now >= it.until) return true;
+    if (now >= it.until || connection.hangs(now)) return true;
     if (!connection.pending().none() || connection.unsent()) return false;
     const bool replaced = std::ranges::any_of(shared_, [&](const auto& other) {
         return other.get() != &it && !other->drains && !other->connection->broken();

@@ -88,6 +88,7 @@ class MemoryServer {
 public:
     bool refuses = false;          ///< refuses connections
     bool unreachable = false;      ///< connections never become established
+    bool swallows = false;         ///< connections that are begun now never become established
     bool paused = false;           ///< commands are executed after resume()
     std::size_t pauses_after = 0;  ///< it becomes paused when it has executed so many commands; 0: never
     bool cut_off = false;          ///< sent bytes stay in the client's kernel until reach_again()
@@ -263,7 +264,7 @@ public:
     int fd() const noexcept override { return fd_; }
     std::optional<int> connect_result() noexcept override {
         const OutsideTheClient outside;
-        if (server_.unreachable) return std::nullopt;
+        if (server_.unreachable || swallowed_) return std::nullopt;
         if (server_.refuses) return ECONNREFUSED;
         if (!wire_) wire_ = server_.accept(clock_.now());
         return 0;
@@ -299,7 +300,7 @@ public:
 
     /// Returns when the awaited event happens.
     Clock::time_point ready_at(bool writes) const {
-        if (!wire_) return server_.unreachable ? Clock::never() : clock_.now();
+        if (!wire_) return server_.unreachable || swallowed_ ? Clock::never() : clock_.now();
         return writes ? std::min(std::max(clock_.now(), writable_), wire_->readable) : wire_->readable;
     }
 
@@ -309,6 +310,7 @@ private:
     const Clock::duration longest_wait_;
     Open& open_;
     const int fd_;
+    const bool swallowed_ = server_.swallows;
     Clock::time_point writable_{};
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };

@@ -382,6 +382,24 @@ void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
     };
 }
 
+// Its connection leads to a dead address, or its first packets were lost. New connections reach the node.
+TEST_F(RepeatedRelease, IsSentAgainIfItsConnectionIsNeverMade) {
+    connect();
+    begin(Verb::set_if_absent, "r", "A", {}, 10min);
+    run();
+    run_for(5ms);
+    auto& server = network.server(1);
+    server.close_connections(network.clock().now());
+    run_for(5ms);
+    server.swallows = true;
+    release("r", "A");
+    run();
+    server.swallows = false;
+    ASSERT_EQ(value(1, "r"), "A");
+    acquire_for(5s);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
     connect();
     auto& server = network.server(1);

@@ -301,6 +301,27 @@ TEST_F(UnsentReleases, AreBoundedInNumber) {
     EXPECT_EQ(keys(), on_a_connection) << "the keys of the oldest connection";
 }
 
+// The first packets of its connection were lost, or this connection leads to a dead address. New connections
+// reach the node.
+TEST_F(UnsentRelease, IsSentAgainIfItsConnectionIsNeverMade) {
+    auto it = held();
+    auto& server = network.server(0);
+    server.close_connections(clock.now());
+    server.swallows = true;
+    network.pass(20ms);
+    EXPECT_TRUE(it.release());
+    EXPECT_EQ(keys(), 1U) << "or this shows nothing";
+    server.swallows = false;
+    auto vote = Vote::unknown;
+    for (const auto end = clock.now() + 5s; vote != Vote::granted && clock.now() < end; network.pass(5ms)) {
+        vote = it.acquire().nodes()[0].vote;
+        (void)it.release();
+    }
+    EXPECT_EQ(vote, Vote::granted);
+    network.pass(5ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
 // ---- Releases that were sent without a reply
 
 // The connection of a queued release is no probe. A probe would be closed if it hangs.
