@@ -57,8 +57,7 @@ void Connection::advance() {
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
     if (std::exchange(just_connected_, false)) return;  // no reply can have arrived yet
-    if (tls_ && tls_->failed())
-        return fail(Errc::connection_failed, tls_->error());  // its end came behind a reply
+    if (tls_ && tls_->failed()) return fail_by_tls();   // its end came behind a reply
     flush();
     read(Socket::Wait::no);
     flush();  // sends what reading has produced, for example the handshake after TLS
@@ -127,6 +126,13 @@ bool Connection::hangs(Clock::time_point now) const noexcept {
     return !is_made && now - since_ >= detail::max_connecting;
 }
 
+/// Without memory for the reason, the connection is broken nevertheless.
+void Connection::fail_by_tls() {
+    std::string reason;
+    run_or_break([&] { reason = tls_->error(); });
+    fail(Errc::connection_failed, std::move(reason));
+}
+
 /// Returns when to leave an address that neither accepts the connection nor refuses it. The last address has
 /// the rest of the time. An address may be good, and only too slow for its share. Therefore, when every
 /// address was tried in vain, the next connections try one address each, and after that all of them again.
@@ -162,7 +168,7 @@ void Connection::connected() {
         tls_ = std::make_unique<TlsSession>(*config_.tls);
         started = tls_->start(out_);
     });
-    if (!started) return fail(Errc::connection_failed, tls_->error());
+    if (!started) return fail_by_tls();
     flush();
 }
 
@@ -379,7 +385,7 @@ void Connection::write_all() {
         // Without memory, OpenSSL may have encrypted commands that `out_` lacks.
         bool encrypted = false;
         run_or_break([&] { encrypted = tls_->send(plain_out_, out_); });
-        if (!encrypted) return fail(Errc::connection_failed, tls_->error());
+        if (!encrypted) return fail_by_tls();
         plain_out_.clear();
     }
     while (written_ < out_.size()) {
@@ -389,7 +395,7 @@ void Connection::write_all() {
         if (blocked_) return;
         if (sent < 0) {
             read(Socket::Wait::no);  // what the server said before it closed explains more
-            if (!broken()) fail_by_network(errno_message(static_cast<int>(-sent)));
+            if (!broken()) run_or_break([&] { fail_by_network(errno_message(static_cast<int>(-sent))); });
             return;
         }
         written_ += static_cast<std::size_t>(sent);
@@ -409,9 +415,9 @@ void Connection::read(Socket::Wait wait) {
     run_or_break([&] {
         if (receive(wait))
             while (!broken() && parse_reply()) take_reply();
+        if (!broken() && parser_.unparsed() > max_unparsed)
+            fail(Errc::unexpected_reply, "a reply that does not end");
     });
-    if (!broken() && parser_.unparsed() > max_unparsed)
-        fail(Errc::unexpected_reply, "a reply that does not end");
 }
 
 /// Passes received bytes to the parser. Returns false if there is nothing new to parse.

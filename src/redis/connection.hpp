@@ -223,6 +223,7 @@ private:
     void finish_connecting();
     std::string blame_of_master() const;
     void fail_by_network(std::string detail);
+    void fail_by_tls();
     bool fetch_credentials();
     void connected();
     void begin_handshake();

@@ -222,6 +222,25 @@ TEST_P(TlsConnection, SendsNoCommandTwiceWithoutMemory) {
     }
 }
 
+// A caller that goes on while the session has failed would otherwise find it so again and again.
+TEST_P(TlsConnection, IsBrokenIfThereIsNoMemoryForTheReasonOfItsEnd) {
+    const std::array<std::string_view, 2> command{"GET", "another key"};
+    for (const bool asks : {false, true}) {
+        bool failed = true;
+        for (long number = 1; failed; ++number) {
+            begin();
+            make_ready();
+            connection->ask(std::array<std::string_view, 2>{"GET", "key"});
+            write("$5\r\nvalue\r\n");
+            (void)SSL_shutdown(session.get());
+            connection->advance();
+            ASSERT_FALSE(connection->broken()) << "the reply counts";
+            failed = fails_at(number, [&] { asks ? connection->ask(command) : connection->advance(); });
+            EXPECT_TRUE(connection->broken()) << asks << ", " << number;
+        }
+    }
+}
+
 // A connection without a session would wait for the reply of a server that has received nothing.
 TEST_P(TlsConnection, IsBrokenIfThereIsNoMemoryForItsSession) {
     bool failed = true;
