@@ -108,6 +108,17 @@ TEST_F(UnsentRelease, IsSentInTheBackground) {
     }
 }
 
+// The descriptions are keys, too.
+TEST_F(UnsentRelease, IsFollowedByTheDeletionOfTheHolderDescription) {
+    auto it = held("r", {.ttl = 10min, .holder = "web1"});
+    EXPECT_EQ(keys(), 6U);
+    become_unreachable();
+    reach_again_after(20ms);
+    it.unlock();
+    network.pass(node_timeout);
+    EXPECT_EQ(keys(), 0U);
+}
+
 TEST_F(UnsentRelease, IsSentInTheBackgroundAlthoughAnotherNodeStaysUnreachable) {
     for (std::size_t hangs = 0; hangs < servers; ++hangs) {
         auto it = held();
