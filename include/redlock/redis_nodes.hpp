@@ -40,6 +40,12 @@ struct NodesOptions {
     /// cases, each round has connections of its own.
     bool share_connections = true;
 
+    /// After how much time without traffic the system checks whether a connection is alive (TCP keepalive). A
+    /// firewall, NAT or load balancer forgets a connection that is unused for longer than its idle limit.
+    /// This time should be below the limit, so that it forgets none. If three checks in a row, a third of
+    /// this time apart, are not answered, the connection is replaced. In whole seconds, from 0 (off) to 2 h.
+    std::chrono::seconds tcp_keepalive{30};
+
     /// How long a node has no vote after a restart or any other loss of its data. During this time, the keys
     /// that it has forgotten expire on the other nodes. Must be at least the longest ttl that any client
     /// uses, and the same for all clients. From 0 (off) to 100 years. Needs the permission to call INFO.

@@ -78,8 +78,8 @@ public:
     }
 
     /// Opens the socket and starts to connect. Returns an errno, or 0. Throws std::bad_alloc.
-    int open() {
-        fd_ = open_socket(address_.storage.ss_family);
+    int open(std::chrono::seconds keepalive) {
+        fd_ = open_socket(address_.storage.ss_family, keepalive);
         if (fd_ < 0) return errno;
         open_->add(fd_);
         return connect_result().value_or(0);
@@ -151,7 +151,7 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
     error = EBADF;
     if (!open_->in_owning_process()) return nullptr;  // what the parent has begun is not for the child
     auto socket = std::make_unique<OsSocket>(address, longest_wait, open_);
-    error = socket->open();
+    error = socket->open(keepalive_);
     if (error != 0) return nullptr;
     return socket;
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <redlock/process.hpp>
+#include <redlock/redis_nodes.hpp>
 
 #include "network.hpp"
 
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -55,6 +57,10 @@ private:
 
 class OsNetwork final : public Network {
 public:
+    /// `keepalive` is NodesOptions::tcp_keepalive.
+    explicit OsNetwork(std::chrono::seconds keepalive = NodesOptions{}.tcp_keepalive)
+        : keepalive_(keepalive) {}
+
     Clock& clock() noexcept override { return boot_clock(); }
     Entropy& entropy() noexcept override { return os_entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
@@ -69,6 +75,7 @@ public:
     void close_in_child() noexcept { open_->close_all(); }
 
 private:
+    std::chrono::seconds keepalive_;
     // Shared with the sockets, which may outlive the network.
     std::shared_ptr<OpenDescriptors> open_ = std::make_shared<OpenDescriptors>();
 };

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
 namespace redlock {
@@ -23,7 +24,27 @@ bool make_pipe(std::array<int, 2>& ends) {
 #endif
 }
 
-int open_socket(int family) {
+/// Has the kernel send a probe after this time without traffic, and again after thirds of it. After three
+/// probes without an answer the connection is broken.
+static void keep_alive(int fd, std::chrono::seconds idle) {
+    if (idle.count() == 0) return;
+    const auto set = [fd](int level, int option, std::chrono::seconds::rep value) {
+        const auto number = static_cast<int>(value);
+        ::setsockopt(fd, level, option, &number, sizeof number);
+    };
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+#if defined(TCP_KEEPIDLE)
+    set(IPPROTO_TCP, TCP_KEEPIDLE, idle.count());
+#elif defined(TCP_KEEPALIVE)
+    set(IPPROTO_TCP, TCP_KEEPALIVE, idle.count());
+#endif
+#if defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    set(IPPROTO_TCP, TCP_KEEPINTVL, std::max<std::chrono::seconds::rep>(idle.count() / 3, 1));
+    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+#endif
+}
+
+int open_socket(int family, std::chrono::seconds keepalive) {
 #if defined(SOCK_CLOEXEC)
     const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return fd;
@@ -36,7 +57,7 @@ int open_socket(int family) {
     const int on = 1;
     if (family != AF_UNIX) {
         ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        keep_alive(fd, keepalive);
     }
 #if defined(SO_NOSIGPIPE)
     ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);

@@ -14,8 +14,8 @@
 namespace redlock {
 
 /// Returns a socket that does not block, is closed on exec and raises no SIGPIPE. Returns -1 and sets errno
-/// on failure.
-int open_socket(int family);
+/// on failure. `keepalive` is NodesOptions::tcp_keepalive.
+int open_socket(int family, std::chrono::seconds keepalive);
 
 /// Creates a pipe whose ends are closed on exec. ends[0] is the end to read, and ends[1] the end to write.
 /// Returns false on failure.

@@ -91,6 +91,8 @@ const NodesOptions& checked(const NodesOptions& options) {
                     options.node_timeout, "be from 1 ms to 1 h");
     detail::require(options.max_idle >= 1 && options.max_idle <= 10'000, "NodesOptions::max_idle",
                     options.max_idle, "be from 1 to 10000");
+    detail::require(options.tcp_keepalive >= 0s && options.tcp_keepalive <= 2h, "NodesOptions::tcp_keepalive",
+                    std::to_string(options.tcp_keepalive.count()) + " s", "be from 0 s (off) to 2 h");
     detail::check_quarantine(options.quarantine);
     return options;
 }
@@ -137,7 +139,7 @@ private:
     const std::vector<NodeConfig> configs_;
     const NodesOptions options_;
     const std::int64_t process_ = this_process();
-    OsNetwork network_{};
+    OsNetwork network_{options_.tcp_keepalive};
     ThreadGroup group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };

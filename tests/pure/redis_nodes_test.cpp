@@ -91,6 +91,8 @@ const std::vector<Refusal>& refusals() {
          [] { with(with_sentinels(17)); }},
         {"NodeTimeoutZero", "NodesOptions::node_timeout is 0 ms", [] { with({.node_timeout = 0ms}); }},
         {"NodeTimeoutAboveAnHour", "NodesOptions::node_timeout", [] { with({.node_timeout = 1h + 1ms}); }},
+        {"KeepaliveNegative", "NodesOptions::tcp_keepalive is -1 s", [] { with({.tcp_keepalive = -1s}); }},
+        {"KeepaliveAboveTwoHours", "NodesOptions::tcp_keepalive", [] { with({.tcp_keepalive = 2h + 1s}); }},
         {"MaxIdleZero", "NodesOptions::max_idle is 0", [] { with({.max_idle = 0}); }},
         {"MaxIdleAbove10000", "NodesOptions::max_idle is 10001", [] { with({.max_idle = 10'001}); }},
         {"ANegativeQuarantine", "NodesOptions::quarantine is -1 ms", [] { with({.quarantine = -1ms}); }},
@@ -144,7 +146,8 @@ TEST(RedisNodesConstructor, AcceptsMastersWhoseNamesDifferInCase) {
 }
 
 TEST(RedisNodesConstructor, AcceptsTheLimits) {
-    with({.node_timeout = 1ms, .max_idle = 1});
+    with({.node_timeout = 1ms, .max_idle = 1, .tcp_keepalive = 0s});
+    with({.tcp_keepalive = 2h});
     with({.node_timeout = 1h, .max_idle = 10'000, .quarantine = std::chrono::hours{24 * 36'525}});
     with(Endpoint{.unix_socket = "/" + std::string(106, 'x')});
     with(with_sentinels(16));

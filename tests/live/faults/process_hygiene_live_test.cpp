@@ -4,6 +4,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <charconv>
 #include <csignal>
@@ -115,6 +118,34 @@ TEST_P(ProcessHygiene, EveryDescriptorIsClosedOnExec) {
         EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0) << descriptor;
     }
     EXPECT_GE(ours, 3U);
+}
+
+// Those of rounds and those of waiters.
+TEST(Connections, AreKeptAliveAsTheOptionSays) {
+    RedisServer server;
+    for (const auto idle : {77s, 0s}) {
+        const auto before = descriptors();
+        RedisNodes nodes{{server.uri()}, {.node_timeout = 2s, .tcp_keepalive = idle}};
+        Lock holder{nodes, the_resource, no_retry(60s)};
+        ASSERT_THAT(holder.acquire(), Succeeds());
+        Lock waiter{nodes, the_resource, {.fair = true}};
+        EXPECT_THAT(waiter.acquire_for(100ms), FailsWith(Errc::held_by_other));
+        std::size_t connections = 0;
+        for (const int descriptor : descriptors()) {
+            int alive = -1, after = -1;
+            socklen_t length = sizeof alive;
+            if (before.contains(descriptor) ||
+                ::getsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &alive, &length) != 0)
+                continue;
+            ++connections;
+            EXPECT_EQ(::getsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &after, &length), 0);
+            EXPECT_EQ(alive, idle > 0s ? 1 : 0);
+            if (idle > 0s) {
+                EXPECT_EQ(std::chrono::seconds{after}, idle);
+            }
+        }
+        EXPECT_GE(connections, 2U);
+    }
 }
 
 // D11. No report shows the password, even if an error message of the server repeats it.

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -56,9 +57,32 @@ TEST(OsNetwork, AStopRequestedBeforeTheWaitEndsItAtOnce) {
     EXPECT_LT(now() - start, 20s);
 }
 
+/// Returns the number that an option of a socket has.
+int option_of(int fd, int level, int option) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    EXPECT_EQ(::getsockopt(fd, level, option, &value, &length), 0);
+    return value;
+}
+
+TEST(ASocket, IsKeptAlive) {
+    const int fd = open_socket(AF_INET, 12s);
+    EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 12);
+    EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), 4);
+    EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    ::close(fd);
+}
+
+TEST(ASocket, IsNotKeptAliveIfThatIsOff) {
+    const int fd = open_socket(AF_INET, 0s);
+    EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    ::close(fd);
+}
+
 // Without its seconds, the timeout would be zero here, and the read would block for ever.
 TEST(ABlockingSocket, HasItsWholeTimeout) {
-    const int fd = open_socket(AF_INET);
+    const int fd = open_socket(AF_INET, 30s);
     ASSERT_GE(fd, 0);
     for (const auto longest : {1000ms, 2500ms, 500ms}) {
         make_blocking(fd, longest);
