@@ -270,7 +270,7 @@ private:
     std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
     std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
-    std::vector<Draining>::iterator unbound_locked();
+    std::vector<Draining>::iterator unbound_locked(detail::KeyEffect effect);
     std::vector<Draining>::iterator being_made_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool cleans_up);

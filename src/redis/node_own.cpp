@@ -79,7 +79,7 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
     -> FoundDraining {
     if (draining_.empty()) return {};
     FoundDraining found{.follow = connection_to_follow_locked(command),
-                        .unbound = unbound_locked(),
+                        .unbound = unbound_locked(in.effect),
                         .queued = being_made_locked()};
     const auto end = draining_.end();
     if (found.follow != end)
@@ -90,6 +90,9 @@ auto Node::find_draining_locked(OwnSituation& in, const Command& command, Clock:
         in.behind_release = found.behind_release != end;
     }
     in.unbound = found.unbound != end;
+    in.unbound_was_ready = std::ranges::any_of(draining_, [](const Draining& it) {
+        return it.connection->was_ready() && !it.connection->pending().is_bound();
+    });
     if (found.queued != end)
         in.queued = now - found.queued->connection->since() < config_.node_timeout / 8
                         ? OwnSituation::Queued::on_new
@@ -154,9 +157,12 @@ auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>:
     });
 }
 
-auto Node::unbound_locked() -> std::vector<Draining>::iterator {
-    return std::ranges::find_if(draining_, [](const Draining& it) {
-        return !it.connection->pending().is_bound() && has_room(*it.connection);
+/// A release does not go behind other commands on a connection that has been ready, because this one may be
+/// dead without a sign.
+auto Node::unbound_locked(KeyEffect effect) -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(draining_, [effect](const Draining& it) {
+        const bool may_be_dead = effect == KeyEffect::releases && it.connection->was_ready();
+        return !may_be_dead && !it.connection->pending().is_bound() && has_room(*it.connection);
     });
 }
 

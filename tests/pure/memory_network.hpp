@@ -109,7 +109,8 @@ public:
     /// Both ends of a connection.
     struct Wire {
         std::size_t number = 0;
-        bool closed = false;  // by the server
+        bool closed = false;     // by the server
+        bool forgotten = false;  // a device on the way swallows what comes
         std::string unsent{};
         support::CommandReader reader{std::string::npos};
         std::deque<support::CommandReader::Words> commands{};
@@ -130,6 +131,7 @@ public:
 
     void receive(Wire& wire, std::string_view bytes, Clock::time_point now) {
         ++writes;
+        if (wire.forgotten) return;
         if (cut_off) {
             wire.unsent += bytes;
             return;
@@ -150,6 +152,12 @@ public:
 
     void close_connections(Clock::time_point now) {
         for (const auto& wire : wires_) close(*wire, now);
+    }
+
+    /// Turns the current connections into black holes, as a NAT does that has forgotten them. Later ones
+    /// work.
+    void forget_connections() {
+        for (const auto& wire : wires_) wire->forgotten = true;
     }
 
     /// Forgets all subscriptions, as if their connections led to another server.
@@ -176,7 +184,7 @@ public:
         std::size_t heard = 0;
         for (const auto& wire : wires_) {
             if (wire->channel != channel || wire->closed || wire.use_count() == 1) continue;
-            answer(*wire, array_of({"message", channel, message}), now);
+            if (!wire->forgotten) answer(*wire, array_of({"message", channel, message}), now);
             ++heard;
         }
         return heard;

@@ -45,6 +45,37 @@ TEST_F(NodeTest, AReleaseFollowsItsPendingSetOnTheSameConnection) {
     EXPECT_EQ(holder(0), "");
 }
 
+// B5. The connection may be forgotten by now. But the server may also be frozen, and execute the SET later.
+TEST_F(NodeTest, AReleaseStaysBehindItsPendingSetAlsoAfterALongSilence) {
+    acquire_late("A", 10min);
+    network.pass(5min);
+    EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
+    EXPECT_EQ(server().connections(), 1U);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
+    EXPECT_EQ(holder(0), "");
+}
+
+// A device on the way has forgotten the connection, and swallows what comes.
+TEST_F(NodeTest, ASecondReleaseUsesANewConnection) {
+    (void)acquire("A");
+    server().forget_connections();
+    EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(0), "");
+    EXPECT_EQ(server().connections(), 2U);
+}
+
+// Otherwise each release would cost another descriptor.
+TEST_F(NodeTest, FurtherReleasesToAFrozenServerShareANewConnection) {
+    (void)acquire("A");
+    server().paused = true;
+    for (int i = 0; i < 20; ++i) (void)release("A");
+    EXPECT_EQ(server().connections(), 2U);
+    network.resume(0);
+    EXPECT_EQ(holder(0), "");
+}
+
 TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
     acquire_late("A");
     server().paused = false;  // for new connections

@@ -201,6 +201,14 @@ TEST(OwnConnectionChoice, OrAFreshOneThatIsAwaitedAndIsNoProbe) {
                       (OwnChoice{Connection::fresh, true, due, false}));
 }
 
+// Row 12. A round has already waited for the node, on a connection that may be dead without a sign.
+TEST(OwnConnectionChoice, OrAFreshOneThatIsNotAwaited) {
+    const auto in = but(&OwnSituation::unbound_was_ready, true, no_connections);
+    for (const bool due : {false, true})
+        EXPECT_EQ(choose_own_connection(untrusted(of(releases, in), due)),
+                  (OwnChoice{Connection::fresh, false, due, false}));
+}
+
 // Row 13
 TEST(OwnConnectionChoice, AnUntrustedNodeThatIsNotDueIsLeftAlone) {
     for_other_commands([](auto effect) {

@@ -57,7 +57,9 @@ struct OwnSituation {
 
     enum class Follow : std::uint8_t { none, with_room, full } follow{};
     bool behind_release = false;  ///< One is not bound, and has a pending release of the same resource.
-    bool unbound = false;         ///< One is not bound.
+    bool unbound = false;         ///< One is not bound and, for a release, was never ready.
+    /// For a release: one that was ready is not bound. It may be dead without a sign.
+    bool unbound_was_ready = false;
     /// One is being made and has releases queued. It is new if less than an eighth of node_timeout has passed
     /// since it was begun.
     enum class Queued : std::uint8_t { none, on_new, on_old } queued{};
@@ -148,7 +150,7 @@ constexpr OwnChoice of_an_untrusted_node(const OwnSituation& in) noexcept {
     if (is_release(in)) {
         if (in.idle == Idle::some) return {Connection::idle, false, in.due};
         if (in.unbound) return {Connection::unbound, false, in.due};
-        if (!in.probing) return {Connection::fresh, true, in.due};
+        if (!in.probing) return {Connection::fresh, !in.unbound_was_ready, in.due};
     } else if (!in.due) {
         return {Connection::none};
     }
@@ -191,7 +193,9 @@ constexpr OwnChoice for_a_deletion(const OwnSituation& in) noexcept {
 ///      9  | any           | trusted; otherwise                     | fresh          | yes
 ///     10  | a release     | untrusted; one is idle                 | idle           |
 ///     11  | a release     | untrusted; a draining one is not bound | unbound        |
-///     12  | a release     | untrusted; none is probing             | fresh          | yes
+///         |               | and was never ready                    |                |
+///     12  | a release     | untrusted; none is probing             | fresh          | unless one that was
+///         |               |                                        |                | ready is not bound
 ///     13  | another       | untrusted; not due                     | none           |
 ///     14  | any           | untrusted; a probing one, which does   | probing        |
 ///         |               | not hang                               |                |
@@ -201,7 +205,8 @@ constexpr OwnChoice for_a_deletion(const OwnSituation& in) noexcept {
 ///
 /// Row 7: the round of an earlier release has already waited for an older connection (case 3 in
 /// quorum_round.hpp). Row 11: the node reads the release behind other commands when it answers again. Row 12:
-/// a new connection is worth waiting for, because the failure may have concerned only the old one. The
+/// a new connection is worth waiting for, because the failure may have concerned only the old one. If
+/// a connection that was ready has pending replies, a round has already waited for the node. The
 /// release begins no probe. Otherwise it would use up the probe if its reply came late, and the next
 /// acquisition would leave the node alone for another pause.
 ///
