@@ -1,13 +1,10 @@
 // redlock acquire, extend and release, as scripts use them.
-#include "live/fake_redis_server.hpp"
 #include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
 
 namespace redlock::test {
 namespace {
@@ -211,30 +208,6 @@ TEST_F(LeaseCommands, ExtendOnlyOnAMajority) {
     const auto outcome = world.run({"extend", "--owner", owner, "job"});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_EQ(outcome.out, "");
-}
-
-// The first connection to each server is a black hole for scripts.
-TEST_F(LeaseCommands, AreTriedAgainIfTooFewNodesReply) {
-    const std::string owner(40, 'a');
-    for (const std::string command : {"extend", "release"}) {
-        std::atomic<int> connections = 0;
-        const auto behavior = [&connections](Session& session) {
-            const bool replies = ++connections > 3;
-            for (;;) {
-                const auto words = session.receive_command();
-                if (words.front() == "PING")
-                    session.send("+PONG\r\n");
-                else if (replies)
-                    session.send(":1\r\n");
-            }
-        };
-        std::deque<FakeRedisServer> servers;
-        std::string uris;
-        for (int i = 0; i < 3; ++i) uris += (i > 0 ? "," : "") + servers.emplace_back(behavior).uri();
-        Tool tool{{command, "--node-timeout", "2s", "--owner", owner, "job"}, {"REDLOCK_NODES=" + uris}};
-        EXPECT_EQ(tool.wait().status, 0) << command << ": " << tool.err();
-        EXPECT_GT(connections, 3);
-    }
 }
 
 TEST_F(LeaseCommands, PrintEverythingInJson) {
