@@ -4,7 +4,7 @@
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/error.hpp>
 
-#include "loop/front.hpp"
+#include "loop/context.hpp"
 #include "loop/later_call.hpp"
 #include "loop/scheduler.hpp"
 #include "term_sequence.hpp"
@@ -21,18 +21,18 @@ namespace redlock {
 /// The state of a leader. It outlives the AsyncLeader while run() is under way, and while there is an
 /// AsyncTerm of it. The TermSequence says what to do, and act() begins it. The outcome is passed to the
 /// TermSequence: at once, or when the loop has called a completion or proceed(), or when the work has ended.
-class AsyncLeader::Impl final : loop::FrontOwner,
+class AsyncLeader::Impl final : loop::ContextOwner,
                                 loop::Task,
                                 loop::Member,
                                 public std::enable_shared_from_this<AsyncLeader::Impl> {
 public:
     Impl(AsyncNodes& nodes, std::string resource, LeaderOptions options)
-        : FrontOwner(nodes.front_),
-          Task(front->scheduler()),
-          Member(front->members()),
+        : ContextOwner(nodes.context_),
+          Task(context->scheduler()),
+          Member(context->members()),
           options_(std::move(options)),
-          lock_(nodes, std::move(resource), detail::lock_options(options_, loop_watchdog(), front->nodes())) {
-    }
+          lock_(nodes, std::move(resource),
+                detail::lock_options(options_, loop_watchdog(), context->nodes())) {}
 
     void run(Work work, Done done);
     void cancel() noexcept;
@@ -55,7 +55,7 @@ private:
 
     const LeaderOptions options_;
     AsyncLock lock_;
-    detail::TermSequence sequence_{options_, front->entropy()};
+    detail::TermSequence sequence_{options_, context->entropy()};
 
     // Of the present run().
     std::stop_source stop_{std::nostopstate};
@@ -70,10 +70,10 @@ private:
 };
 
 void AsyncLeader::Impl::run(Work work, Done done) {
-    if (!front->in_owning_process() || front->is_shut_down()) return;
+    if (!context->in_owning_process() || context->is_shut_down()) return;
     if (sequence_.state() != State::idle) {
         const std::system_error error{std::make_error_code(std::errc::operation_in_progress)};
-        loop::LaterCall<std::exception_ptr>::make(front, std::move(done), std::make_exception_ptr(error));
+        loop::LaterCall<std::exception_ptr>::make(context, std::move(done), std::make_exception_ptr(error));
         return;
     }
     stop_ = std::stop_source{};
@@ -124,7 +124,7 @@ void AsyncLeader::Impl::lead() {
     const auto self = shared_from_this();
     const auto work = work_;
     const auto number = ++number_;
-    term_.emplace(Term{lock_.acquisition(), front->clock()});
+    term_.emplace(Term{lock_.acquisition(), context->clock()});
     AsyncTerm::End end;
     try {
         end = [self, number](std::exception_ptr failure) { self->end_work(number, std::move(failure)); };
@@ -142,7 +142,7 @@ void AsyncLeader::Impl::lead() {
 }
 
 void AsyncLeader::Impl::end_work(std::uint64_t term, std::exception_ptr failure) noexcept {
-    if (term != number_ || sequence_.state() != State::leading || !front->in_owning_process()) return;
+    if (term != number_ || sequence_.state() != State::leading || !context->in_owning_process()) return;
     if (failure)
         sequence_.work_failed(std::move(failure));
     else
@@ -186,7 +186,7 @@ void AsyncLeader::Impl::finish(std::exception_ptr failure) {
 // ---- The end
 
 void AsyncLeader::Impl::cancel() noexcept {
-    if (sequence_.state() == State::idle || !front->in_owning_process()) return;
+    if (sequence_.state() == State::idle || !context->in_owning_process()) return;
     stop_.request_stop();
     if (sequence_.state() == State::campaigning) lock_.cancel();
     if (sequence_.state() == State::pausing) wake();
@@ -195,7 +195,7 @@ void AsyncLeader::Impl::cancel() noexcept {
 
 void AsyncLeader::Impl::leave() noexcept {
     cancel();
-    if (!front->in_owning_process())
+    if (!context->in_owning_process())
         self_ = shared_from_this();  // a child of fork() keeps the object for ever
 }
 

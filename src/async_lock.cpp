@@ -6,7 +6,7 @@
 #include <redlock/detail/renewer.hpp>
 
 #include "flow/lock_operations.hpp"
-#include "loop/front.hpp"
+#include "loop/context.hpp"
 #include "loop/later_call.hpp"
 #include "loop/lock_jobs.hpp"
 #include "loop/scheduler.hpp"
@@ -21,9 +21,9 @@ namespace redlock {
 namespace {
 
 /// Ends an operation that cannot begin. The completion is called later, unless the loop was shut down.
-void refuse(const std::shared_ptr<loop::Front>& front, Completion done, std::error_code error) {
-    if (front->in_owning_process() && !front->is_shut_down())
-        loop::LaterCall<Result>::make(front, std::move(done), Result{error});
+void refuse(const std::shared_ptr<loop::Context>& context, Completion done, std::error_code error) {
+    if (context->in_owning_process() && !context->is_shut_down())
+        loop::LaterCall<Result>::make(context, std::move(done), Result{error});
 }
 
 /// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
@@ -66,23 +66,23 @@ detail::Renewer* loop_watchdog() noexcept {
 ///     reporting | set   | both  | set    | it has ended, and the next proceed() calls its completion; a job
 ///               |       |       |        | has the result, and without a job the result is `ended_`
 ///     leaving   | empty | a job | empty  | the AsyncLock was destroyed, and its release is under way
-class AsyncLock::Impl final : loop::FrontOwner,
+class AsyncLock::Impl final : loop::ContextOwner,
                               loop::Task,
                               loop::Member,
                               public std::enable_shared_from_this<AsyncLock::Impl> {
 public:
-    Impl(std::shared_ptr<loop::Front> of_loop, std::vector<std::string> names, LockOptions options,
+    Impl(std::shared_ptr<loop::Context> of_loop, std::vector<std::string> names, LockOptions options,
          detail::Acquires acquires)
-        : FrontOwner(std::move(of_loop)),
-          Task(front->scheduler()),
-          Member(front->members()),
+        : ContextOwner(std::move(of_loop)),
+          Task(context->scheduler()),
+          Member(context->members()),
           options_(std::move(options)),
-          state_(std::make_shared<detail::LeaseState>(front->nodes(), front->clock(), std::move(names),
+          state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
                                                       options_, acquires)) {}
 
     using Task::now;
 
-    bool in_owning_process() const noexcept { return front->in_owning_process(); }
+    bool in_owning_process() const noexcept { return context->in_owning_process(); }
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
     const LockOptions& options() const noexcept { return options_; }
 
@@ -108,7 +108,7 @@ private:
     void proceed() override;
     void shut_down() noexcept override;
 
-    loop::JobContext context() noexcept { return {*front, *this, state_, options_}; }
+    loop::JobContext job_context() noexcept { return {*context, *this, state_, options_}; }
 
     const LockOptions options_;
     const std::shared_ptr<detail::LeaseState> state_;
@@ -123,18 +123,18 @@ private:
 
 /// Returns false if another operation is under way, or if the loop was shut down.
 bool AsyncLock::Impl::may_begin(Completion& done) {
-    if (!in_owning_process() || front->is_shut_down()) return false;
+    if (!in_owning_process() || context->is_shut_down()) return false;
     if (!done_) return true;
-    refuse(front, std::move(done), std::make_error_code(std::errc::operation_in_progress));
+    refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
     return false;
 }
 
 void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
-    if (may_begin(done)) run(std::move(done), loop::acquire_job(context(), limits));
+    if (may_begin(done)) run(std::move(done), loop::acquire_job(job_context(), limits));
 }
 
 void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
-    if (may_begin(done)) run(std::move(done), loop::extend_job(context(), ttl));
+    if (may_begin(done)) run(std::move(done), loop::extend_job(job_context(), ttl));
 }
 
 /// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
@@ -142,7 +142,7 @@ void AsyncLock::Impl::release(Completion done) {
     if (!may_begin(done)) return;
     const auto& loss = detail::renewal_context();
     const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
-    run(std::move(done), loop::release_job(context(), acquisition, flow::Replies::awaited));
+    run(std::move(done), loop::release_job(job_context(), acquisition, flow::Replies::awaited));
 }
 
 /// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
@@ -166,7 +166,7 @@ void AsyncLock::Impl::run_job() {
         job_.reset();
     }
     is_in_job_ = false;
-    if (front->is_shut_down()) shut_down_job();
+    if (context->is_shut_down()) shut_down_job();
 }
 
 void AsyncLock::Impl::proceed() {
@@ -207,7 +207,7 @@ void AsyncLock::Impl::leave() noexcept {
     self_ = shared_from_this();
     if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
     state_->end_watch(state_->number());
-    if (front->is_shut_down()) {
+    if (context->is_shut_down()) {
         shut_down_job();
         write_release();
         self_.reset();
@@ -229,7 +229,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
     try {
         const auto lease = state_->lease();
         if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
-        job_ = loop::release_job(context(), state_->number(), flow::Replies::not_awaited);
+        job_ = loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited);
         wake();
     } catch (const std::bad_alloc&) {
         ended_ = std::make_error_code(std::errc::not_enough_memory);
@@ -241,7 +241,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
 void AsyncLock::Impl::write_release() noexcept {
     try {
         if (state_->lease().empty()) return;
-        loop::release_job(context(), state_->number(), flow::Replies::not_awaited)->shut_down();
+        loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited)->shut_down();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
     }
 }
@@ -268,14 +268,14 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions opti
 
 AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
                      detail::Acquires acquires)
-    : front_(nodes.front_) {
-    auto& of_loop = front_->nodes();
+    : context_(nodes.context_) {
+    auto& of_loop = context_->nodes();
     check(options, of_loop.node_timeout(), of_loop.quarantine());
     detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
                     "be used with one resource only");
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
-    impl_ = std::make_shared<Impl>(front_, std::move(names), std::move(options), acquires);
+    impl_ = std::make_shared<Impl>(context_, std::move(names), std::move(options), acquires);
     state_ = impl_->state();
 }
 
@@ -285,25 +285,25 @@ AsyncLock::~AsyncLock() {
 
 // NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its loop
 AsyncLock::AsyncLock(AsyncLock&& other) noexcept
-    : LeaseView(std::move(other)), front_(other.front_), impl_(std::move(other.impl_)) {}
+    : LeaseView(std::move(other)), context_(other.context_), impl_(std::move(other.impl_)) {}
 
 AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
     if (this == &other) return *this;
     if (impl_) impl_->leave();
     LeaseView::operator=(std::move(other));
-    front_ = other.front_;
+    context_ = other.context_;
     impl_ = std::move(other.impl_);
     return *this;
 }
 
 Clock::time_point AsyncLock::now() const noexcept {
-    return front_->clock().now();
+    return context_->clock().now();
 }
 
 // ---- Operations. A lock that was moved from can only refuse them.
 
 void AsyncLock::acquire(Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
+    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
     const auto& [attempts, delay] = impl_->options().retry;
     impl_->acquire({.attempts = attempts,
                     .queue_timeout = impl_->options().queue_timeout.value_or((attempts - 1) * delay)},
@@ -319,17 +319,17 @@ void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
 }
 
 void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
+    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
     impl_->acquire(limits, std::move(done));
 }
 
 void AsyncLock::extend(Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     extend(impl_->options().ttl, std::move(done));
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     check_ttl(ttl);
     impl_->extend(ttl, std::move(done));
 }
@@ -342,7 +342,7 @@ void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
 }
 
 void AsyncLock::release(Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     impl_->release(std::move(done));
 }
 

@@ -202,8 +202,8 @@ private:
     void acquire_by(Clock::time_point deadline, Completion done);
     void acquire_within(const algorithm::AcquireLimits& limits, Completion done);
 
-    std::shared_ptr<loop::Front> front_;  // the state of the AsyncNodes, which its locks share
-    std::shared_ptr<Impl> impl_;          // null if moved from
+    std::shared_ptr<loop::Context> context_;  // the state of the AsyncNodes, which its locks share
+    std::shared_ptr<Impl> impl_;              // null if moved from
 };
 
 }  // namespace redlock

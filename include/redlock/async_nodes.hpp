@@ -23,7 +23,7 @@
 namespace redlock {
 
 namespace loop {
-class Front;  // the state of an AsyncNodes, which its locks share
+class Context;  // the state of an AsyncNodes, which its locks share
 }
 
 /// The connections of one event loop to the servers of one Nodes object. All functions must be called in the
@@ -119,7 +119,7 @@ private:
     friend class AsyncLeader;
     friend class AsyncLock;
 
-    std::shared_ptr<loop::Front> front_;
+    std::shared_ptr<loop::Context> context_;
 };
 
 }  // namespace redlock

@@ -52,7 +52,7 @@
 #include <redlock/src/leader.cpp>
 #include <redlock/src/lease_view.cpp>
 #include <redlock/src/lock.cpp>
-#include <redlock/src/loop/front.cpp>
+#include <redlock/src/loop/context.cpp>
 #include <redlock/src/loop/listeners.cpp>
 #include <redlock/src/loop/lock_jobs.cpp>
 #include <redlock/src/loop/loop_group.cpp>

@@ -3,7 +3,7 @@
 
 #include <redlock/async_lock.hpp>
 
-#include "front.hpp"
+#include "context.hpp"
 #include "scheduler.hpp"
 
 #include <memory>
@@ -12,25 +12,25 @@
 namespace redlock::loop {
 
 /// The base of an object that is a task. It is initialised before the task, because the scheduler of the task
-/// belongs to the front.
-struct FrontOwner {
-    explicit FrontOwner(std::shared_ptr<Front> of_loop) : front(std::move(of_loop)) {}
-    const std::shared_ptr<Front> front;
+/// belongs to the context.
+struct ContextOwner {
+    explicit ContextOwner(std::shared_ptr<Context> of_loop) : context(std::move(of_loop)) {}
+    const std::shared_ptr<Context> context;
 };
 
 /// Calls a completion from the loop, and destroys itself.
 template <class Value>
-class LaterCall final : FrontOwner, Task, Member {
+class LaterCall final : ContextOwner, Task, Member {
 public:
-    static void make(const std::shared_ptr<Front>& front, CompletionWith<Value> done, Value value) {
-        (new LaterCall(front, std::move(done), std::move(value)))->wake();
+    static void make(const std::shared_ptr<Context>& context, CompletionWith<Value> done, Value value) {
+        (new LaterCall(context, std::move(done), std::move(value)))->wake();
     }
 
 private:
-    LaterCall(const std::shared_ptr<Front>& of_loop, CompletionWith<Value> done, Value value)
-        : FrontOwner(of_loop),
-          Task(front->scheduler()),
-          Member(front->members()),
+    LaterCall(const std::shared_ptr<Context>& of_loop, CompletionWith<Value> done, Value value)
+        : ContextOwner(of_loop),
+          Task(context->scheduler()),
+          Member(context->members()),
           done_(std::move(done)),
           value_(std::move(value)) {}
 

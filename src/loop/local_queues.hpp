@@ -34,7 +34,7 @@ public:
     static constexpr std::size_t most_with_turn = 8;
     /// A waiter also makes attempts without a turn, because its home node may report something false. This is
     /// the shortest time between two of these attempts of one queue.
-    static constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{25};
+    static constexpr Clock::duration time_between_attempts = std::chrono::milliseconds{25};
     /// How long no such attempt is made after a waiter that had a turn has left the queue. While the queue
     /// moves, the attempts would only overtake older waiters.
     static constexpr Clock::duration quiet_time = algorithm::poll_interval;
@@ -82,7 +82,7 @@ public:
         is_scheduled_ = !chosen;
         if (chosen) return true;
         due = std::max({now, queue.next_attempt, queue.quiet_until});
-        queue.next_attempt = due + attempt_spacing;
+        queue.next_attempt = due + time_between_attempts;
         return false;
     }
 

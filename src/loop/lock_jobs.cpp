@@ -1,15 +1,20 @@
+// The operations of an event loop: each job runs a flow, for which it makes the rounds and pauses without
+// blocking.
 #include "lock_jobs.hpp"
 
 #include <redlock/acquire.hpp>
 
 #include "../flow/lock_operations.hpp"
-#include "flow_runner.hpp"
+#include "round_runner.hpp"
+#include "rounds.hpp"
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <stop_token>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 namespace redlock::loop {
 namespace {
@@ -19,16 +24,87 @@ namespace {
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
 /// Writes a release at the shutdown of the loop. Without memory, the keys expire.
-void write(Front& front, const Request& release) noexcept {
+void write(Context& context, const Request& release) noexcept {
     try {
-        (void)front.nodes().ask(release, {.awaits_answers = false});
+        (void)context.nodes().ask(release, {.awaits_answers = false});
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     }
 }
 
 flow::LockParts parts_of(const JobContext& lock) {
-    return {lock.state, lock.options.watchdog ? &lock.front.renewals() : nullptr};
+    return {lock.state, lock.options.watchdog ? &lock.context.renewals() : nullptr};
 }
+
+/// The front of an event loop (flow/flow.hpp): makes the rounds and pauses of one flow without blocking. The
+/// operation, the Steps of the flow, the context and the task must outlive the runner. If the runner is
+/// destroyed before the flow has ended, the flow is destroyed.
+class FlowRunner {
+public:
+    FlowRunner(Context& context, Task& task, flow::Operation& operation)
+        : task_(task), operation_(operation), rounds_(std::in_place, context, task) {}
+
+    /// Starts the flow that `make` returns, or goes on with it, and returns true once it has ended. Otherwise
+    /// the task is woken when the function must be called again. A caller that requests a stop wakes the task
+    /// itself.
+    template <class Make>
+    bool advance(Make make) {
+        if (!flow_) operation_.start(flow_.emplace(flow::InPlace{make}));
+        while (!operation_.ended()) {
+            std::exception_ptr failure;
+            try {
+                if (!std::visit(*this, operation_.pending())) return false;
+            } catch (...) {  // no memory, or a Nodes of the user that throws
+                failure = std::current_exception();
+            }
+            operation_.resume(std::move(failure));
+        }
+        return true;
+    }
+
+    /// Returns the error code with which the flow has ended, or throws its exception.
+    std::error_code result() const { return flow_->result(); }
+
+    /// Destroys the flow, and its round before that.
+    void destroy() noexcept {
+        rounds_.reset();
+        flow_.reset();
+    }
+
+    // Return true if the flow need not wait any more.
+    bool operator()(std::monostate) const noexcept { return true; }
+    bool operator()(const flow::PendingRound& round) {
+        return rounds_->advance({round.request, 1}, *round.limits, {round.tally, 1});
+    }
+    bool operator()(const flow::PendingPause& pause) {
+        if (pause.stop->stop_requested() || task_.now() >= pause.until) return true;
+        task_.wake_at(pause.until);
+        return false;
+    }
+    bool operator()(const flow::PendingTurn& it) { return in_steps(*it.waiter).await_turn(task_, *it.turn); }
+    bool operator()(const flow::PendingListen& it) {
+        const auto listens = in_steps(*it.waiter).listen_in_steps(task_, it.homes, *it.limits);
+        if (listens) *it.listens = *listens;
+        return listens.has_value();
+    }
+    bool operator()(const flow::PendingMessage& it) {
+        auto message = in_steps(*it.waiter).sleep_in_steps(task_, it.until, *it.stop);
+        if (message) *it.message = *std::move(message);
+        return message.has_value();
+    }
+    bool operator()(const flow::PendingDescription& it) noexcept {
+        it.state->describe_holder(*it.lease, it.ttl);
+        return true;
+    }
+
+private:
+    /// The nodes of a loop have no other waiters (LoopNodes::waiter()).
+    static WaiterInSteps& in_steps(Waiter& waiter) noexcept { return static_cast<WaiterInSteps&>(waiter); }
+
+    Task& task_;
+    flow::Operation& operation_;
+    std::optional<flow::Flow> flow_{};
+    std::optional<RoundRunner> rounds_;  // refers to the frame of the flow
+};
 
 /// Runs the flow of an operation (flow/lock_operations.hpp).
 template <class Operation>
@@ -38,7 +114,7 @@ public:
     explicit FlowJob(const JobContext& lock, Arguments&&... arguments)
         : lock_(lock),
           steps_(frames_, parts_of(lock), std::forward<Arguments>(arguments)...),
-          flow_(lock.front, lock.task, frames_) {}
+          flow_(lock.context, lock.task, frames_) {}
 
     bool advance() override {
         if (!flow_.advance([this] { return steps_.run(); })) return false;
@@ -49,12 +125,12 @@ public:
 
     void shut_down() noexcept override {
         flow_.destroy();
-        steps_.for_each_unreleased([this](const Request& request) { write(lock_.front, request); });
+        steps_.for_each_unreleased([this](const Request& request) { write(lock_.context, request); });
     }
 
 protected:
     const JobContext lock_;
-    LoopOperation frames_{lock_.front.nodes()};
+    LoopOperation frames_{lock_.context.nodes()};
     Operation steps_;
     FlowRunner flow_;
 
@@ -82,7 +158,7 @@ class AcquireJob final : LimitsWithStop, public FlowJob<flow::AcquireLock<Acquir
 
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& given)
-        : LimitsWithStop(given), Base(lock, lock.front.entropy(), limits) {}
+        : LimitsWithStop(given), Base(lock, lock.context.entropy(), limits) {}
 
     /// If the flow fails, sends what it has left to do before the operation ends.
     bool advance() override {
@@ -109,7 +185,7 @@ private:
         using namespace std::chrono_literals;
         try {
             steps_.for_each_unreleased([&](const Request& request) {
-                (void)lock_.front.nodes().ask(request, {.awaits_answers = false});
+                (void)lock_.context.nodes().ask(request, {.awaits_answers = false});
             });
         } catch (const std::bad_alloc&) {
             const auto now = lock_.task.now();

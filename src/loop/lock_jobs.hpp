@@ -8,7 +8,7 @@
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>
 
-#include "front.hpp"
+#include "context.hpp"
 #include "scheduler.hpp"
 
 #include <chrono>
@@ -46,7 +46,7 @@ protected:
 
 /// The lock that a job works for.
 struct JobContext {
-    Front& front;
+    Context& context;
     Task& task;
     const std::shared_ptr<detail::LeaseState>& state;
     const LockOptions& options;

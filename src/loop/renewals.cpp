@@ -1,16 +1,16 @@
 #include "renewals.hpp"
 
-#include "front.hpp"
+#include "context.hpp"
 #include "round_runner.hpp"
 
 #include <utility>
 
 namespace redlock::loop {
 
-Renewals::Renewals(Front& front)
-    : Task(front.scheduler()),
-      queue_(front.clock()),
-      runner_(std::make_unique<RoundRunner>(front, static_cast<Task&>(*this), RoundRunner::Limit::none)) {}
+Renewals::Renewals(Context& context)
+    : Task(context.scheduler()),
+      queue_(context.clock()),
+      runner_(std::make_unique<RoundRunner>(context, static_cast<Task&>(*this), RoundRunner::Limit::none)) {}
 
 Renewals::~Renewals() = default;
 

@@ -12,12 +12,12 @@
 
 namespace redlock::loop {
 
-class Front;
+class Context;
 class RoundRunner;
 
 class Renewals final : public detail::Renewer, Task {
 public:
-    explicit Renewals(Front& front);
+    explicit Renewals(Context& context);
     ~Renewals() override;
 
     Clock& clock() noexcept override { return queue_.clock(); }

@@ -2,7 +2,7 @@
 // loop, unless the task has no limit.
 #pragma once
 
-#include "front.hpp"
+#include "context.hpp"
 #include "round_places.hpp"
 #include "rounds.hpp"
 #include "scheduler.hpp"
@@ -17,8 +17,8 @@ public:
     /// Whether the rounds of the task need a place.
     enum class Limit : bool { none, places };
 
-    RoundRunner(Front& front, Task& task, Limit limit = Limit::places)
-        : front_(front), task_(task), limit_(limit), place_(front.places(), task) {}
+    RoundRunner(Context& context, Task& task, Limit limit = Limit::places)
+        : context_(context), task_(task), limit_(limit), place_(context.places(), task) {}
 
     /// Begins a round, or goes on with it, and returns true once it is over. Otherwise the task is woken when
     /// the function must be called again, with the same arguments. The round begins when there is a place for
@@ -31,7 +31,7 @@ public:
                 task_.wake_at(limits.deadline);
                 return false;
             }
-            if (!round_) round_ = front_.rounds().begin(task_, requests, limits, tallies);
+            if (!round_) round_ = context_.rounds().begin(task_, requests, limits, tallies);
             const auto until = round_->advance();
             if (until) task_.wake_at(*until);
             if (!until) end();
@@ -53,7 +53,7 @@ private:
         place_.give_back();
     }
 
-    Front& front_;
+    Context& context_;
     Task& task_;
     const Limit limit_;
     RoundPlaces::Place place_;

@@ -12,7 +12,7 @@
 #include "flow/waiter_timing.cpp"
 #include "lease_view.cpp"
 #include "lock.cpp"
-#include "loop/front.cpp"
+#include "loop/context.cpp"
 #include "loop/listeners.cpp"
 #include "loop/lock_jobs.cpp"
 #include "loop/loop_group.cpp"

@@ -7,7 +7,7 @@
 #include <redlock/redis_nodes.hpp>
 #include <redlock/watchdog.hpp>
 
-#include "loop/front.hpp"
+#include "loop/context.hpp"
 #include "loop/round_places.hpp"
 #include "loop/round_runner.hpp"
 #include "loop/scheduler.hpp"
@@ -425,19 +425,19 @@ TEST(RoundPlaces, AreGivenInTheOrderOfTheWishes) {
 
 TEST_F(InALoop, ARoundWaitsForAPlaceUntilItsDeadlineOrAStop) {
     VirtualLoop events{world.clock};
-    loop::Front front{world, events, world.clock, world.entropy};
+    loop::Context context{world, events, world.clock, world.entropy};
     std::vector<std::unique_ptr<loop::RoundPlaces::Place>> all;
-    Wish other{front.scheduler()};
+    Wish other{context.scheduler()};
     for (std::size_t i = 0; i < loop::RoundPlaces::size; ++i) {
-        all.push_back(std::make_unique<loop::RoundPlaces::Place>(front.places(), other));
+        all.push_back(std::make_unique<loop::RoundPlaces::Place>(context.places(), other));
         ASSERT_TRUE(all.back()->take());
     }
     const std::vector<std::string> resources{the_resource};
     const std::vector<Request> requests{{.command = {.verb = Verb::query, .resources = resources}}};
     std::vector<Tally> tallies{world.blank_tally()};
-    Wish task{front.scheduler()};
+    Wish task{context.scheduler()};
     {
-        loop::RoundRunner runner{front, task};
+        loop::RoundRunner runner{context, task};
         const RoundLimits limits{.deadline = world.clock.now() + 1s};
         EXPECT_FALSE(runner.advance(requests, limits, tallies));
         while (events.run_once(world.clock.now() + 10s)) {
@@ -446,7 +446,7 @@ TEST_F(InALoop, ARoundWaitsForAPlaceUntilItsDeadlineOrAStop) {
         EXPECT_GE(world.clock.now(), limits.deadline);
         EXPECT_TRUE(runner.advance(requests, limits, tallies));
     }
-    loop::RoundRunner runner{front, task};
+    loop::RoundRunner runner{context, task};
     std::stop_source stop;
     const RoundLimits limits{.stop = stop.get_token()};
     EXPECT_FALSE(runner.advance(requests, limits, tallies));

@@ -8,17 +8,17 @@
 //
 //     state       | meaning                                      | transitions
 //     ------------+----------------------------------------------+--------------------------------------------
-//     free        | there is no lease                            | begin() → held
-//     held        | the lease may be extended, and its loss will | apply_renewal(), if the lease is lost
+//     free        | there is no lease                            | begin() → live
+//     live        | the lease may be extended, and its loss will | apply_renewal(), if the lease is lost
 //                 | be reported                                  | → found_lost
 //                 |                                              | apply_extension(), if the lease is lost
 //                 |                                              | and there is a watchdog → stopping
 //                 |                                              | report_loss(), request_stop() → ending
 //                 |                                              | end_watch() → unwatched
 //                 |                                              | begin_release() → unconfirmed
-//     found_lost  | a renewal has found the loss, which will be  | as held
+//     found_lost  | a renewal has found the loss, which will be  | as live
 //                 | reported                                     |
-//     stopping    | an extension by the holder has found the     | as held
+//     stopping    | an extension by the holder has found the     | as live
 //                 | loss, and requests a stop on lost(); the     |
 //                 | loss will be reported                        |
 //     ending      | the lease is not extended any more; a stop   | end_watch() → unwatched
@@ -148,7 +148,7 @@ public:
     std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
-        state_ = State::held;
+        state_ = State::live;
         stop_when_lost_ = std::move(stop_when_lost);
         last_failure_.reset();
         last_extend_error_.reset();
@@ -199,8 +199,8 @@ public:
     /// nodes, which were asked within `limits`.
     ///
     /// If the result is Errc::lost, the lease is not valid any more, and its valid_until has passed. If there
-    /// is a watchdog, this function then requests a stop on lost(). The state stays held. The watchdog calls
-    /// plan() again, sees that the instant for reporting the loss has passed, and calls report_loss().
+    /// is a watchdog, this function then requests a stop on lost(). The watchdog calls plan() again, sees
+    /// that the instant for reporting the loss has passed, and calls report_loss().
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -262,7 +262,7 @@ public:
         auto result = commit_locked(std::move(round), limits);
         const bool cut_short = result.error() == Errc::deadline;
         last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
-        if (result.error() == Errc::lost && state_ == State::held) state_ = State::found_lost;
+        if (result.error() == Errc::lost && state_ == State::live) state_ = State::found_lost;
         // A round that was cut short does not replace the report of a failure.
         if (result)
             last_extend_error_.reset();
@@ -289,7 +289,7 @@ public:
             if (options_.margin == options_.margin.zero())
                 lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
-            const bool by_limit = state_ == State::held && now >= max_hold_until_;
+            const bool by_limit = state_ == State::live && now >= max_hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked(State::ending);
         }
@@ -307,7 +307,7 @@ public:
     }
 
 private:
-    enum class State : std::uint8_t { free, held, found_lost, stopping, ending, unwatched, unconfirmed };
+    enum class State : std::uint8_t { free, live, found_lost, stopping, ending, unwatched, unconfirmed };
 
     algorithm::LeaseRequest request_for(Resources resources) const noexcept {
         return {resources,        options_.ttl,  options_.drift_factor,
@@ -322,7 +322,7 @@ private:
     /// Returns true in the states in which the lease is extended and its loss will be reported.
     bool will_report_locked(std::uint64_t number) const noexcept {
         return is_current_locked(number) &&
-               (state_ == State::held || state_ == State::found_lost || state_ == State::stopping);
+               (state_ == State::live || state_ == State::found_lost || state_ == State::stopping);
     }
 
     /// Returns true if the state is still ending. Locks mutex_ itself.

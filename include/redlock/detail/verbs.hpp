@@ -4,8 +4,8 @@
 // new verb is a new row here, its Lua file, and the place that uses it.
 //
 // A verb has up to three forms. A form is the script that carries out the command, with the keys and the
-// arguments that the script takes, in their order. The function form_of() (command_form.hpp) chooses the
-// form.
+// arguments that the script takes, in their order. It mostly has the name of the script. The function
+// form_of() (command_form.hpp) chooses the form.
 //
 //     form     | used
 //     ---------+-----------------------------------------------------------------------------------------
@@ -113,9 +113,9 @@ struct VerbProperties {
     /// nobody waits for its replies.
     bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
-    bool is_vote = false;  ///< A node whose quarantine has not ended declines to answer the command.
-    bool counts = false;   ///< The command uses the counters of holders that the server keeps. The run id of
-                           ///< the server must be known, so that one server has no two votes.
+    bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
+    bool counts = false;  ///< The command uses the counters of holders that the server keeps. The run id of
+                          ///< the server must be known: if it is a server of two nodes, it has one vote.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists
@@ -182,14 +182,14 @@ inline constexpr Form exist{&scripts::exist, {Key::resource}, {}};
 inline constexpr std::array verbs{
     VerbProperties{.verb = Verb::set_if_absent,
                    .effect = KeyEffect::acquires,
-                   .is_vote = true,
+                   .declined_in_quarantine = true,
                    .queue = QueueUse::with_a_ticket,
                    .simple = &forms::set,
                    .general = &forms::acquire,
                    .reader = &forms::reader_acquire},
     VerbProperties{.verb = Verb::compare_and_expire,
                    .effect = KeyEffect::extends,
-                   .is_vote = true,
+                   .declined_in_quarantine = true,
                    .simple = &forms::compare_and_expire,
                    .general = &forms::extend,
                    .reader = &forms::reader_extend},
@@ -202,14 +202,14 @@ inline constexpr std::array verbs{
                    .reader = &forms::reader_release},
     VerbProperties{.verb = Verb::set_and_count,
                    .effect = KeyEffect::acquires,
-                   .is_vote = true,
+                   .declined_in_quarantine = true,
                    .counts = true,
                    .reply = ReplyForm::count,
                    .queue = QueueUse::with_a_ticket,
                    .general = &forms::acquire_and_count,
                    .reader = &forms::reader_acquire_and_count},
     VerbProperties{.verb = Verb::raise_count,
-                   .is_vote = true,
+                   .declined_in_quarantine = true,
                    .counts = true,
                    .reply = ReplyForm::raised,
                    .general = &forms::raise_counts,

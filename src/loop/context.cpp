@@ -1,4 +1,4 @@
-#include "front.hpp"
+#include "context.hpp"
 
 #include <redlock/options.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace redlock::loop {
 
-Front::Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
+Context::Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
     : loop_(&loop),
       entropy_(entropy),
       original_names_(nodes.blank_tally()),
@@ -27,20 +27,20 @@ Front::Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
 
 /// A child of fork() that goes on running the loop of its parent must not read from the parent's sockets. Its
 /// scheduler calls no task.
-void Front::on_ready(int fd) {
+void Context::on_ready(int fd) {
     if (!in_owning_process()) return;
     rounds_->on_ready(fd);
     scheduler_->run();
 }
 
-void Front::on_wake() {
+void Context::on_wake() {
     scheduler_->woken();
     scheduler_->run();
 }
 
 /// The round of the watchdog must end before detach(). Each member is taken from the list before its turn,
 /// because the end of an operation can destroy other members.
-void Front::shut_down() noexcept {
+void Context::shut_down() noexcept {
     if (is_shut_down() || !in_owning_process()) return;
     loop_->set_handler(nullptr);
     std::exchange(loop_, nullptr);
@@ -61,13 +61,15 @@ void LoopNodes::ask(std::span<const Request> requests, const RoundLimits& limits
         using Task::Task;
         void proceed() override {}
     };
-    Nobody nobody{front_.scheduler()};
+    Nobody nobody{context_.scheduler()};
     for (std::size_t i = 0; i < requests.size(); ++i)
-        (void)front_.rounds().begin(nobody, requests.subspan(i, 1), limits, tallies.subspan(i, 1))->advance();
+        (void)context_.rounds()
+            .begin(nobody, requests.subspan(i, 1), limits, tallies.subspan(i, 1))
+            ->advance();
 }
 
 std::unique_ptr<Waiter> LoopNodes::waiter() {
-    return front_.rounds().waiter();
+    return context_.rounds().waiter();
 }
 
 }  // namespace redlock::loop

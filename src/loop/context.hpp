@@ -1,5 +1,4 @@
-// The state behind an AsyncNodes: what the locks of one event loop share. The class Front has its name from
-// this place; the *front* of a flow (flow/flow.hpp) is in flow_runner.hpp.
+// The state behind an AsyncNodes: what the locks of one event loop share.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -23,14 +22,14 @@
 
 namespace redlock::loop {
 
-class Front;
+class Context;
 
 /// The nodes as the operations of a loop see them. It does not refer to the Nodes of the user, which may be
 /// destroyed while operations are under way.
 class LoopNodes final : public Nodes {
 public:
-    LoopNodes(const Nodes& nodes, Front& front)
-        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()), front_(front) {}
+    LoopNodes(const Nodes& nodes, Context& context)
+        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()), context_(context) {}
 
     /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
     /// holder descriptions, the releases at the shutdown, and those after a flow has failed. All other rounds
@@ -47,11 +46,11 @@ private:
         return names;
     }
 
-    Front& front_;
+    Context& context_;
 };
 
 /// An object that must do something when the loop is shut down, such as a lock or the watchdog of a loop. It
-/// is in the list of its Front while it lives.
+/// is in the list of its Context while it lives.
 class Member {
 public:
     Member(const Member&) = delete;
@@ -68,22 +67,22 @@ protected:
     virtual ~Member() { (listed_ ? members_ : link_).erase(node_); }
 
 private:
-    friend class Front;
+    friend class Context;
     std::list<Member*>& members_;
     std::list<Member*> link_;
     const std::list<Member*>::iterator node_ = link_.begin();
     bool listed_ = true;
 };
 
-class Front final : private EventLoop::Handler {
+class Context final : private EventLoop::Handler {
 public:
-    Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
-    ~Front() {
+    Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
+    ~Context() {
         shut_down();
         rounds_->unused();
     }
-    Front(const Front&) = delete;
-    Front& operator=(const Front&) = delete;
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
 
     bool in_owning_process() const noexcept override { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }
@@ -106,7 +105,7 @@ public:
     const std::list<Member*>& members() const noexcept { return members_; }
 
     /// Keeps the object for ever. A child of fork() does that with the objects of its parent.
-    void keep(std::shared_ptr<Front> self) noexcept { self_ = std::move(self); }
+    void keep(std::shared_ptr<Context> self) noexcept { self_ = std::move(self); }
 
 private:
     void on_ready(int fd) override;
@@ -122,7 +121,7 @@ private:
     RoundPlaces places_{};
     Renewals renewals_;
     std::list<Member*> members_{};
-    std::shared_ptr<Front> self_{};
+    std::shared_ptr<Context> self_{};
 };
 
 }  // namespace redlock::loop
