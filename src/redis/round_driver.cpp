@@ -126,7 +126,8 @@ bool RoundDriver::check_out(std::size_t node) {
         : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
                                : nodes_[node]->check_out_for_several(now_, needed);
     if (obstacle) {  // The command cannot be sent now.
-        round_.end(node, Errc::not_asked, obstacle, now_);
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            if (round_.includes(node, i)) round_.exclude(node, i, obstacle, now_);
         return false;
     }
     if (!connection) {

@@ -12,15 +12,15 @@
 // watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
 // round have the same *verb*, which is the kind of the command. The commands for one node are sent together.
 //
-// A round is given:
+// The *caller* is the code that needs the round. A round is given:
 //
 //     what                   | meaning
 //     -----------------------+-------------------------------------------------------------------------------
 //     requests               | the commands and their nodes
-//     RoundLimits            | The *caller* is the code that needs the round. The limits are its deadline,
-//                            | its stop token, and `awaits_answers`. This flag is false if the caller does
-//                            | not wait for the replies. The command is then a release, or it writes a
-//                            | *description*, a text that a holder leaves for people to read.
+//     RoundLimits            | The deadline of the caller, its stop token, and `awaits_answers`. This flag
+//                            | is false if the caller does not wait for the replies. The command is then a
+//                            | release, or it writes a *description*, a text that a holder leaves for people
+//                            | to read.
 //     node_timeout           | the time that one node may take in this round, including connecting
 //     round_order            | how an acquisition asks the trusted nodes: one after the other
 //                            | (Round::sequential) or all at once
@@ -128,7 +128,9 @@
 //
 // ---- The phases of the round
 //
-// In each phase, the step `ask` comes for some nodes, and then usually the step `wait`:
+// In each phase, the step `ask` comes for some nodes, and then usually the step `wait`. The untrusted nodes
+// have one node_timeout together, in two halves. A node that was postponed in the first half can be asked in
+// the second one:
 //
 //     phase       | nodes to ask                                | ends
 //     ------------+---------------------------------------------+-------------------------------------------
@@ -152,6 +154,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/reply.hpp>
 #include <redlock/detail/verbs.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
@@ -169,15 +172,6 @@
 
 namespace redlock::detail {
 
-/// What a reply means as a vote. NodeReport in nodes.hpp explains the fields.
-struct NodeVote {
-    Vote vote = Vote::unknown;
-    std::error_code cause{};
-    std::uint64_t count = 0;
-    QueuePlace place{};
-    bool executed = true;  ///< False if the node has answered that it executes nothing at present.
-};
-
 /// The detail in the report of a node whose connection was not ready in time.
 inline constexpr auto* while_connecting = "while connecting";
 
@@ -192,6 +186,226 @@ public:
         const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
+
+    KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
+
+    /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
+    /// `nodes` is N. The votes on each request are written into the tally with the same index.
+    QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
+                Round round_order, std::size_t nodes, std::span<Tally> tallies)
+        : requests_(requests),
+          limits_(limits),
+          node_timeout_(node_timeout),
+          tallies_(tallies),
+          size_(nodes),
+          needed_(grants_needed()),
+          release_(effect() == KeyEffect::releases) {
+        if (requests_.size() > 1) many_.resize(requests_.size());
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            for (std::size_t node = 0; node < size_; ++node)
+                if (requests_[i].to[node]) {
+                    nodes_[node].stage = Stage::unasked;
+                    ++counts()[i].pending;
+                }
+        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
+    }
+    QuorumRound(const QuorumRound&) = delete;
+    QuorumRound& operator=(const QuorumRound&) = delete;
+
+    /// Sets the health of a node. Must be called before the first step.
+    void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
+        nodes_[node].trusted = trusted;
+        nodes_[node].probe_due = probe_due;
+    }
+
+    bool is_release() const noexcept { return release_; }
+    bool awaits_answers() const noexcept { return limits_.awaits_answers; }
+    std::span<const Request> requests() const noexcept { return requests_; }
+    bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
+    bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
+    bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
+    /// Returns true if the node has voted on a request.
+    bool has_replied(std::size_t node) const noexcept { return nodes_[node].replied; }
+    /// Returns true if the release is sent to this node for the second time.
+    bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
+
+    /// Returns true if this untrusted node could still be asked. At the end of the round, it was left alone.
+    bool is_left_alone(std::size_t node) const noexcept {
+        return nodes_[node].can_be_asked() && !nodes_[node].trusted;
+    }
+
+    /// Returns true if the request goes to the node and was not excluded.
+    bool includes(std::size_t node, std::size_t request) const {
+        const auto& excluded = nodes_[node].excluded;
+        return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
+    }
+
+    /// Returns true if the request includes the node, and the vote of the node on it is missing.
+    bool lacks_vote(std::size_t node, std::size_t request) const {
+        return request >= nodes_[node].next_reply && includes(node, request);
+    }
+
+    // ---- Events, which the driver reports
+
+    /// Excludes a request from the node. Must be called before on_check_out(). Returns false if the node has
+    /// no other request.
+    bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
+        record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
+        nodes_[node].excluded.push_back(request);
+        return !end_if_complete(node);
+    }
+
+    /// Records that the driver has postponed the node. The node becomes untrusted, because it may have failed
+    /// since set_health() was called.
+    void on_postponed(std::size_t node) noexcept {
+        nodes_[node].stage = Stage::postponed;
+        nodes_[node].trusted = false;
+        must_recount_ = true;
+    }
+
+    /// Records that the driver has checked out a connection to the node. The choice of the connection says
+    /// whether the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
+    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
+        nodes_[node].stage = Stage::connecting;
+        nodes_[node].trusted = worth_waiting_for;
+        must_recount_ = true;
+    }
+
+    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
+    /// rounds share the connection: too many replies are pending, other rounds write first, or Sentinels name
+    /// the server, which has to answer an earlier command before (may_write() in connection_choice.hpp).
+    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
+
+    /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
+    /// an exception: a queued release is written together with the handshake. For this release, the function
+    /// is called after that, but before the reply is taken.
+    void on_sent(std::size_t node) {
+        nodes_[node].stage = Stage::sent;
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (includes(node, i)) tallies_[i][node].sent = true;
+    }
+
+    /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
+    const Command& command_of_next_reply(std::size_t node) {
+        return requests_[request_of_next_reply(node)].command;
+    }
+
+    /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
+    bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        // If the first release may have deleted the key, the refusal of the repeated one is a confirmation.
+        if (it.maybe_released && vote.vote == Vote::refused) {
+            vote.vote = Vote::granted;
+            vote.cause = {};
+            detail.clear();
+        }
+        const auto request = request_of_next_reply(node);
+        record(node, request, vote, std::move(detail), now);
+        if (!vote.executed) tallies_[request][node].sent = false;
+        ++it.next_reply;
+        it.replied = true;
+        return end_if_complete(node);
+    }
+
+    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
+    /// done, the driver calls this function for all nodes that are being asked or were left alone.
+    void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        const bool was_asked = !it.can_be_asked();
+        if (!was_asked) it.asked_at = now;  // so that the report shows no time
+        it.stage = Stage::over;
+        must_recount_ = true;
+        // Moves next_reply to the end, so a second call of this function changes no vote.
+        for (auto& request = it.next_reply; request < requests_.size(); ++request)
+            if (includes(node, request)) {
+                record(node, request, {.cause = cause}, detail, now);
+                tallies_[request][node].left_alone = !was_asked;
+            }
+    }
+
+    /// Replaces the detail in the reports of a node that was given up.
+    void explain(std::size_t node, const std::string& detail) {
+        for (std::size_t request = 0; request < requests_.size(); ++request)
+            if (includes(node, request)) tallies_[request][node].detail = detail;
+    }
+
+    /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
+    /// false if the server has executed nothing. Returns true if the command is a release that must be sent
+    /// once more, over another connection. This is so if the connection broke for the first time, and before
+    /// the deadline of the node. In all other cases, moves the node to the stage over.
+    bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
+                   Clock::time_point now, bool executed = true) {
+        auto& it = nodes_[node];
+        if (is_release() && disconnected && !it.repeated && now < it.deadline) {
+            it.repeated = true;
+            it.maybe_released = executed;
+            return true;
+        }
+        end(node, cause, detail, now);
+        return false;
+    }
+
+    // ---- Steps
+
+    /// Returns the next step. The driver must execute it before the next call.
+    Step next(Clock::time_point now) {
+        if (const auto node = find_overdue()) return give_up(*node, now);
+        for (;;) {
+            if (const auto node = next_to_ask(now)) return ask(*node, now);
+            if (phase_waits(now)) {
+                if (awaits_only_connecting()) limit_connecting();
+                const auto until = next_deadline();
+                if (until) {
+                    last_wait_began_ = now;
+                    overdue_ = *until <= now;
+                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
+                }
+            }
+            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
+            enter_next_phase(now);
+        }
+    }
+
+    /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
+    /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
+    ///
+    /// - The grants of all nodes whose votes are missing would be enough for the request.
+    /// - The grants of only the nodes that are being asked would not be enough.
+    ///
+    /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
+    /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
+    /// no further node, so that clients that compete for a lock give up soon.
+    bool needs(std::size_t node) const {
+        if (refused_to_acquire()) return false;
+        const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            // With several requests, a node that is being asked may have granted this request already, and
+            // is then counted twice. Therefore the result can be false although the request needs the node.
+            // The node is then asked in the phase second_half, in which nothing is counted twice.
+            const auto& votes = counts()[i];
+            const bool possible = votes.granted + votes.pending >= needed_;
+            const bool enough = votes.granted + expected_grants >= needed_;
+            if (includes(node, i) && possible && !enough) return true;
+        }
+        return false;
+    }
+
+    /// Returns true if the last wait can continue in spite of the events since it began. The driver then need
+    /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
+    /// earlier end of the wait.
+    bool goes_on_waiting() {
+        // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
+        // The phases that ask untrusted nodes ask all of them before the wait.
+        const bool may_ask = asks_trusted_nodes();
+        return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
+    }
+
+    /// Returns the node that is being asked, if there is only one and its commands were sent.
+    std::optional<std::size_t> only_one_sent() const noexcept {
+        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
+        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
+        return static_cast<std::size_t>(node - all().begin());
+    }
 
 private:
     // ---- The state of the round
@@ -275,66 +489,6 @@ private:
         return many_.empty() ? std::span{&one_, 1} : std::span{many_};
     }
 
-public:
-    KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
-
-    /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
-    /// `nodes` is N. The votes on each request are written into the tally with the same index.
-    QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
-                Round round_order, std::size_t nodes, std::span<Tally> tallies)
-        : requests_(requests),
-          limits_(limits),
-          node_timeout_(node_timeout),
-          tallies_(tallies),
-          size_(nodes),
-          needed_(grants_needed()),
-          release_(effect() == KeyEffect::releases) {
-        if (requests_.size() > 1) many_.resize(requests_.size());
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            for (std::size_t node = 0; node < size_; ++node)
-                if (requests_[i].to[node]) {
-                    nodes_[node].stage = Stage::unasked;
-                    ++counts()[i].pending;
-                }
-        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
-    }
-    QuorumRound(const QuorumRound&) = delete;
-    QuorumRound& operator=(const QuorumRound&) = delete;
-
-    /// Sets the health of a node. Must be called before the first step.
-    void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
-        nodes_[node].trusted = trusted;
-        nodes_[node].probe_due = probe_due;
-    }
-
-    bool is_release() const noexcept { return release_; }
-    bool awaits_answers() const noexcept { return limits_.awaits_answers; }
-    std::span<const Request> requests() const noexcept { return requests_; }
-    bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
-    bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
-    bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
-    /// Returns true if the node has voted on a request.
-    bool has_replied(std::size_t node) const noexcept { return nodes_[node].replied; }
-    /// Returns true if the release is sent to this node for the second time.
-    bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
-
-    /// Returns true if this untrusted node could still be asked. At the end of the round, it was left alone.
-    bool is_left_alone(std::size_t node) const noexcept {
-        return nodes_[node].can_be_asked() && !nodes_[node].trusted;
-    }
-
-    /// Returns true if the request goes to the node and was not excluded.
-    bool includes(std::size_t node, std::size_t request) const {
-        const auto& excluded = nodes_[node].excluded;
-        return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
-    }
-
-    /// Returns true if the request includes the node, and the vote of the node on it is missing.
-    bool lacks_vote(std::size_t node, std::size_t request) const {
-        return request >= nodes_[node].next_reply && includes(node, request);
-    }
-
-private:
     // ---- Votes
 
     /// Writes the vote of the node on the request into the tally, and counts the vote.
@@ -409,110 +563,6 @@ private:
         return undecided_ == 0 || !limits_.awaits_answers;
     }
 
-public:
-    // ---- Events, which the driver reports
-
-    /// Excludes a request from the node. Must be called before on_check_out(). Returns false if the node has
-    /// no other request.
-    bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
-        record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
-        nodes_[node].excluded.push_back(request);
-        return !end_if_complete(node);
-    }
-
-    /// Records that the driver has postponed the node. The node becomes untrusted, because it may have failed
-    /// since set_health() was called.
-    void on_postponed(std::size_t node) noexcept {
-        nodes_[node].stage = Stage::postponed;
-        nodes_[node].trusted = false;
-        must_recount_ = true;
-    }
-
-    /// Records that the driver has checked out a connection to the node. The choice of the connection says
-    /// whether the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
-    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
-        nodes_[node].stage = Stage::connecting;
-        nodes_[node].trusted = worth_waiting_for;
-        must_recount_ = true;
-    }
-
-    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
-    /// rounds share the connection: too many replies are pending, other rounds write first, or Sentinels name
-    /// the server, which has to answer an earlier command before (may_write() in connection_choice.hpp).
-    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
-
-    /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
-    /// an exception: a queued release is written together with the handshake. For this release, the function
-    /// is called after that, but before the reply is taken.
-    void on_sent(std::size_t node) {
-        nodes_[node].stage = Stage::sent;
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            if (includes(node, i)) tallies_[i][node].sent = true;
-    }
-
-    /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
-    const Command& command_of_next_reply(std::size_t node) {
-        return requests_[request_of_next_reply(node)].command;
-    }
-
-    /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
-    bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
-        auto& it = nodes_[node];
-        // If the first release may have deleted the key, the refusal of the repeated one is a confirmation.
-        if (it.maybe_released && vote.vote == Vote::refused) {
-            vote.vote = Vote::granted;
-            vote.cause = {};
-            detail.clear();
-        }
-        const auto request = request_of_next_reply(node);
-        record(node, request, vote, std::move(detail), now);
-        if (!vote.executed) tallies_[request][node].sent = false;
-        ++it.next_reply;
-        it.replied = true;
-        return end_if_complete(node);
-    }
-
-    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
-    /// done, the driver calls this function for all nodes that are being asked or were left alone.
-    void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
-        auto& it = nodes_[node];
-        const bool was_asked = !it.can_be_asked();
-        if (!was_asked) it.asked_at = now;  // so that the report shows no time
-        it.stage = Stage::over;
-        must_recount_ = true;
-        // Moves next_reply to the end, so a second call of this function changes no vote.
-        for (auto& request = it.next_reply; request < requests_.size(); ++request)
-            if (includes(node, request)) {
-                record(node, request, {.cause = cause}, detail, now);
-                // With the cause not_asked, the driver has considered the node, but did not send the only
-                // request of the round, because it could overtake its SET. The node was not left alone.
-                tallies_[request][node].left_alone = !was_asked && cause != Errc::not_asked;
-            }
-    }
-
-    /// Replaces the detail in the reports of a node that was given up.
-    void explain(std::size_t node, const std::string& detail) {
-        for (std::size_t request = 0; request < requests_.size(); ++request)
-            if (includes(node, request)) tallies_[request][node].detail = detail;
-    }
-
-    /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
-    /// false if the server has executed nothing. Returns true if the command is a release that must be sent
-    /// once more, over another connection. This is so if the connection broke for the first time, and before
-    /// the deadline of the node. In all other cases, moves the node to the stage over.
-    bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
-                   Clock::time_point now, bool executed = true) {
-        auto& it = nodes_[node];
-        if (is_release() && disconnected && !it.repeated && now < it.deadline) {
-            it.repeated = true;
-            it.maybe_released = executed;
-            return true;
-        }
-        end(node, cause, detail, now);
-        return false;
-    }
-
-private:
     // ---- Awaiting
 
     /// Returns true if case 2 of the table of awaited nodes applies to all trusted nodes.
@@ -667,69 +717,6 @@ private:
         const bool timed_out = !queued && !by_caller && !held_back && !it.replied;
         end(node, cause, detail, now);
         return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
-    }
-
-public:
-    // ---- Steps
-
-    /// Returns the next step. The driver must execute it before the next call.
-    Step next(Clock::time_point now) {
-        if (const auto node = find_overdue()) return give_up(*node, now);
-        for (;;) {
-            if (const auto node = next_to_ask(now)) return ask(*node, now);
-            if (phase_waits(now)) {
-                if (awaits_only_connecting()) limit_connecting();
-                const auto until = next_deadline();
-                if (until) {
-                    last_wait_began_ = now;
-                    overdue_ = *until <= now;
-                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
-                }
-            }
-            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
-            enter_next_phase(now);
-        }
-    }
-
-    /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
-    /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
-    ///
-    /// - The grants of all nodes whose votes are missing would be enough for the request.
-    /// - The grants of only the nodes that are being asked would not be enough.
-    ///
-    /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
-    /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
-    /// no further node, so that clients that compete for a lock give up soon.
-    bool needs(std::size_t node) const {
-        if (refused_to_acquire()) return false;
-        const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
-        for (std::size_t i = 0; i < requests_.size(); ++i) {
-            // With several requests, a node that is being asked may have granted this request already, and
-            // is then counted twice. Therefore the result can be false although the request needs the node.
-            // The node is then asked in the phase second_half, in which nothing is counted twice.
-            const auto& votes = counts()[i];
-            const bool possible = votes.granted + votes.pending >= needed_;
-            const bool enough = votes.granted + expected_grants >= needed_;
-            if (includes(node, i) && possible && !enough) return true;
-        }
-        return false;
-    }
-
-    /// Returns true if the last wait can continue in spite of the events since it began. The driver then need
-    /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
-    /// earlier end of the wait.
-    bool goes_on_waiting() {
-        // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
-        // The phases that ask untrusted nodes ask all of them before the wait.
-        const bool may_ask = asks_trusted_nodes();
-        return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
-    }
-
-    /// Returns the node that is being asked, if there is only one and its commands were sent.
-    std::optional<std::size_t> only_one_sent() const noexcept {
-        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
-        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
-        return static_cast<std::size_t>(node - all().begin());
     }
 };
 

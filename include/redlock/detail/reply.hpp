@@ -5,7 +5,6 @@
 #pragma once
 
 #include <redlock/detail/causes.hpp>
-#include <redlock/detail/quorum_round.hpp>
 #include <redlock/detail/verbs.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
@@ -37,6 +36,15 @@ struct Reply {
     bool is_error(std::string_view word) const noexcept {
         return kind == Kind::error && first_word() == word;
     }
+};
+
+/// What a reply means as a vote. NodeReport in nodes.hpp explains the fields.
+struct NodeVote {
+    Vote vote = Vote::unknown;
+    std::error_code cause{};
+    std::uint64_t count = 0;
+    QueuePlace place{};
+    bool executed = true;  ///< False if the node has answered that it executes nothing at present.
 };
 
 /// Returns true if the server has too many clients, and therefore closes this new connection. It says so in
