@@ -22,9 +22,9 @@
 //
 // Work can outlast its lock: the ttl ends before the work, or the process is suspended right after it has
 // called valid(), and continues when another client holds the lock. If late work would do damage, use
-// LockOptions::fencing. Each holder then has a larger number than all earlier holders. The system that the
-// work changes, such as a database, must reject a number that is smaller than the largest one that it has
-// seen (fencing.hpp):
+// LockOptions::fencing. Each holder then has a *fencing token*, a number that is larger than those of all
+// earlier holders. The system that the work changes, such as a database, must reject a token that is smaller
+// than the largest one that it has seen (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
@@ -83,7 +83,6 @@
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
-#include <redlock/lease.hpp>
 #include <redlock/lease_view.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -166,11 +165,11 @@ public:
     /// Makes one attempt. Blocks as acquire() does with one attempt and without a pause. Never queues.
     Result try_acquire();
 
-    /// Makes attempts until one succeeds, a retry is pointless, or `span` is over. Their number is not
-    /// limited. Blocks for at most `span` plus one node_timeout, in which the last attempt deletes its keys.
-    /// If memory runs out meanwhile, the call can take `span` plus two node_timeouts. Returns the outcome of
-    /// the last complete attempt, or `deadline` if there was none. Makes no attempt if `span` is not
-    /// positive.
+    /// Makes attempts until one succeeds, a retry is pointless (as after a wrong password), or `span` is
+    /// over. Their number is not limited. Blocks for at most `span` plus one node_timeout, in which the last
+    /// attempt deletes its keys. If memory runs out meanwhile, the call can take `span` plus two
+    /// node_timeouts. Returns the outcome of the last complete attempt, or `deadline` if there was none.
+    /// Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
@@ -205,10 +204,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity had
-    /// ended before the call, the lock is free. Otherwise it is free, too, except in two cases: after
-    /// `no_quorum`, and after `lost` if no majority has answered. The lock is then unconfirmed, so that
-    /// release() can be called again.
+    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is
+    /// unconfirmed, so that release() can be called again, if no majority has answered, or if the result is
+    /// `no_quorum`. Otherwise, and always if the validity had ended before the call, it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its
@@ -221,7 +219,7 @@ public:
     /// Acquires the lock, and waits without limit while other clients hold it. Throws Error if that fails:
     ///
     /// - retry.attempts attempts in a row have failed for another reason, such as too few nodes that answer.
-    ///   If a retry is pointless, as after a wrong password, one such attempt is enough.
+    ///   If a retry is pointless, one such attempt is enough.
     /// - This Lock already holds the resource. The code of this error equals
     ///   std::errc::resource_deadlock_would_occur.
     void lock();
@@ -284,7 +282,7 @@ private:
     template <class AcquireFlow>
     Result run_acquire(const algorithm::AcquireLimits& limits);
     Result release_current(flow::Replies replies) noexcept;
-    /// Releases the acquisition with this number, unless it has ended.
+    /// Releases the acquisition with this number (LeaseState::number()), unless it has ended.
     Result release_numbered(std::uint64_t number, flow::Replies replies);
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;

@@ -78,9 +78,8 @@ enum class Verb : std::uint8_t {
     /// count, which is larger than every earlier count of this node for any of the resources.
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
-    /// holds `owner` and has a count. Counts are not smaller than the time of the node's wall clock.
-    /// Therefore a node refuses a `fence` that is far ahead of its clock, and reports its own count then (see
-    /// fencing.hpp).
+    /// holds `owner` and has a count. A node begins to count with the time of its wall clock. Therefore it
+    /// refuses a `fence` that is far ahead of this clock, and reports its own count then (see fencing.hpp).
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
     /// reserved for this waiter now; a refusal comes with the waiter's place in the queue.
@@ -183,7 +182,7 @@ struct NodeReport {
     /// True if a byte of the command may have reached the node. False again if the node has answered that it
     /// executes nothing at present (BUSY or LOADING).
     bool sent = false;
-    /// True if the round skipped the node because it had failed a moment ago.
+    /// True if the round left the node alone, because it was in back-off after a failure.
     bool left_alone = false;
     /// Why the vote is unknown. A grant has no cause. A refusal has only the cause `wrong_type`, if the
     /// resource is a key of another type.

@@ -24,7 +24,6 @@
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
-#include <redlock/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>

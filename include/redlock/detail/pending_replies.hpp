@@ -32,8 +32,8 @@
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
-// name the server of the node, only the release of a SET follows on the same connection
-// (own_connection_choice.hpp has the reason).
+// name the server of the node, only the release of a SET follows on the same connection, because this
+// connection may lead to a server that is no longer the master (own_connection_choice.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -93,7 +93,7 @@ struct PendingReply {
     /// breaks. A round that still awaits the reply sends its release again itself.
     bool may_be_repeated() const noexcept { return releases && !requester && repeats < max_release_repeats; }
 
-    /// Returns the release in its plain form: it cannot wake a second waiter, because it uses no queue.
+    /// Returns the release without QueueTerms, so that it cannot wake a second waiter.
     Command repetition(Clock::time_point now) const noexcept {
         using std::chrono::milliseconds;
         const auto hold_left = std::max(hold_until.value_or(now) - now, Clock::duration::zero());
@@ -147,7 +147,7 @@ public:
         if (it.binds) it.bound = bit_of(command.owner);
         if (cleans_up(effect)) it.released = bits_of(command.resources);
         if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
-        it.releases = releases;  // only now, because the copies can throw
+        it.releases = releases;  // the last, because an entry whose copies have thrown must not be repeated
         it.shared = command.shared;
         it.ttl = std::max(command.ttl, command.hold_remaining);
         return it;
@@ -163,7 +163,8 @@ public:
         return it;
     }
 
-    /// Adds the entry of a command that no later command has to follow, such as those of AdminConnection.
+    /// Adds an entry. Is called alone for a command that no later command has to follow, such as those of
+    /// AdminConnection.
     PendingReply& sent_other(const Requester* requester) {
         if (size_ == slots_.size()) grow();
         return clear(at(size_++), requester);
