@@ -135,57 +135,6 @@ TEST_F(Asio, FairLocksWaitInTheQueue) {
     EXPECT_TRUE(no_key_is_left());
 }
 
-TEST_F(Asio, WaitsForAnotherHolderWithinItsTime) {
-    redlock::Lock other{nodes, "orders:42"};
-    ASSERT_TRUE(other.acquire());
-    run([&]() -> net::awaitable<void> {
-        Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
-        const auto refused = co_await lock.async_acquire_for(1s, net::use_awaitable);
-        EXPECT_EQ(refused.error(), Errc::held_by_other);
-        EXPECT_GT(refused.attempts(), 1);
-        net::steady_timer timer{context, 100ms};
-        timer.async_wait([&](auto) { EXPECT_TRUE(other.release()); });
-        const auto acquired = co_await lock.async_acquire_for(1min, net::use_awaitable);
-        EXPECT_TRUE(acquired) << acquired.message();
-    });
-    EXPECT_TRUE(no_key_is_left());
-}
-
-TEST_F(Asio, ReleasesWhenTheLockIsDestroyed) {
-    run([&]() -> net::awaitable<void> {
-        Lock lock{context, nodes, "orders:42"};
-        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
-        EXPECT_TRUE(acquired);
-    });
-    EXPECT_TRUE(no_key_is_left());
-}
-
-TEST_F(Asio, CancellationEndsAnAcquisitionAndLeavesNoKey) {
-    redlock::Lock other{nodes, "held"};
-    ASSERT_TRUE(other.acquire());
-    for (const bool contended : {false, true})
-        for (auto delay = 0us; delay < 3ms; delay += 300us) {
-            const std::string resource = contended ? "held" : "orders:42";
-            Lock lock{context, nodes, resource, {.retry = {.attempts = 1000}}};
-            net::cancellation_signal signal;
-            std::optional<Result> result;
-            lock.async_acquire(
-                net::bind_cancellation_slot(signal.slot(), [&](Result it) { result = std::move(it); }));
-            net::steady_timer timer{context, delay};
-            timer.async_wait([&](auto) { signal.emit(net::cancellation_type::terminal); });
-            context.run();
-            context.restart();
-            ASSERT_TRUE(result);
-            if (contended || !*result) {
-                EXPECT_EQ(result->error(), Errc::cancelled);
-                EXPECT_FALSE(lock.valid());
-            }
-            if (!contended && !*result) {
-                EXPECT_TRUE(no_key_is_left());
-            }
-        }
-}
-
 TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
     for (const bool cancel_first : {true, false}) {
         redlock::Lock other{nodes, "orders:42"};
@@ -520,26 +469,6 @@ TEST_F(Asio, AThreadPoolIsAContext) {
     EXPECT_TRUE(lock.async_release(net::use_future).get());
 }
 
-TEST_F(Asio, AWatchdogExtendsTheLockAndReportsItsLoss) {
-    std::optional<Result> loss;
-    Lock lock{context,
-              nodes,
-              "orders:42",
-              {.ttl = 3s, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) { loss = it; }}};
-    lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
-    (void)context.run_for(4s);
-    EXPECT_TRUE(lock.valid());
-    EXPECT_FALSE(loss);
-    const auto lost = lock.lost();
-    for (auto& server : cluster) server.command({"DEL", "orders:42"});
-    EXPECT_TRUE(wait_until([&] {
-        (void)context.run_for(10ms);
-        return loss.has_value();
-    }));
-    EXPECT_TRUE(lost.stop_requested());
-    EXPECT_FALSE(lock.valid());
-}
-
 /// Returns true if this thread of the process sleeps.
 bool sleeps(pid_t thread) {
     std::ifstream stat{"/proc/self/task/" + std::to_string(thread) + "/stat"};
@@ -673,19 +602,6 @@ TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
     EXPECT_TRUE(*extended) << extended->message();
     EXPECT_EQ(child.receive(), "worked");
     EXPECT_EQ(child.receive(), "under way");
-}
-
-TEST_F(Asio, AFrozenNodeDelaysOneOperation) {
-    cluster[1].freeze();
-    run([&]() -> net::awaitable<void> {
-        Lock lock{context, nodes, "orders:42"};
-        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
-        EXPECT_TRUE(acquired) << acquired.message();
-        const auto released = co_await lock.async_release(net::use_awaitable);
-        EXPECT_TRUE(released);
-    });
-    cluster[1].thaw();
-    EXPECT_TRUE(no_key_is_left());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Boost.Asio and once with standalone Asio. The program replaces operator new by an operator that fails on
 // demand.
 #include "support/cluster.hpp"
-#include "support/replaced_new.hpp"
+#include "support/memory_shortage.hpp"
 #include "support/wait_until.hpp"
 
 #include <redlock/asio.hpp>
@@ -38,22 +38,6 @@
 #include <type_traits>
 #include <utility>
 
-namespace {
-
-constexpr long never = -1;
-long until_failure = never;  // how many allocations succeed before the next failure
-long failures_left = 0;      // how many allocations fail then
-bool failed = false;
-
-}  // namespace
-
-void redlock::support::before_allocation() {
-    if (until_failure < 0 || until_failure-- > 0) return;
-    failed = true;
-    until_failure = --failures_left > 0 ? 0 : never;
-    throw std::bad_alloc{};
-}
-
 /// Asio allocates the memory of its operations by this function.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
     try {
@@ -74,6 +58,7 @@ using asio::Leader;
 using asio::Lock;
 using asio::Semaphore;
 using support::Cluster;
+using support::shortage;
 using support::wait_until;
 
 /// Runs the context until it has nothing left to do, although its handlers throw std::bad_alloc.
@@ -90,10 +75,7 @@ void run(net::io_context& context) {
 class AsioWithoutMemory : public testing::TestWithParam<long> {
 protected:
     /// Lets the allocations after the next `first` fail.
-    static void begin_shortage(long first) {
-        failures_left = GetParam();
-        until_failure = first;
-    }
+    static void begin_shortage(long first) { shortage.begin(first, GetParam()); }
     bool no_key_is_left() {
         return wait_until([&] {
             for (auto& server : cluster)
@@ -151,10 +133,10 @@ protected:
 
 template <class Type>
 void AsioWithoutMemory::check_acquisitions(long by) {
-    failed = true;
-    for (long first = 0; failed; first += by) {
+    shortage.has_failed = true;
+    for (long first = 0; shortage.has_failed; first += by) {
         SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        failed = false;
+        shortage.has_failed = false;
         // A new context has no memory from earlier operations.
         net::io_context context;
         std::optional<Type> lock;
@@ -165,7 +147,7 @@ void AsioWithoutMemory::check_acquisitions(long by) {
         ASSERT_EQ(lock->valid(), result && *result);
         lock.reset();
         run(context);
-        until_failure = never;
+        shortage.end();
         ASSERT_EQ(ended, begun);
         ASSERT_TRUE(no_key_is_left());
         if (first % step() != 0) continue;
@@ -188,10 +170,10 @@ TEST_P(AsioWithoutMemory, AnAcquisitionOfASemaphoreThrowsOrCallsItsHandlerOnceAn
 
 template <class Type>
 void AsioWithoutMemory::check_extensions_and_releases() {
-    failed = true;
-    for (long first = 0; failed; first += step()) {
+    shortage.has_failed = true;
+    for (long first = 0; shortage.has_failed; first += step()) {
         SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        failed = false;
+        shortage.has_failed = false;
         net::io_context context;
         std::optional<Type> lock;
         make(lock, context);
@@ -205,12 +187,12 @@ void AsioWithoutMemory::check_extensions_and_releases() {
         ASSERT_TRUE(succeeds(acquire));
         begin_shortage(first);
         (void)result_of(context, extend);
-        until_failure = never;
+        shortage.end();
         ASSERT_TRUE(lock->valid());
         ASSERT_TRUE(succeeds(extend));
         begin_shortage(first);
         const bool released = succeeds(release);
-        until_failure = never;
+        shortage.end();
         ASSERT_TRUE(released || succeeds(release));
         ASSERT_FALSE(lock->valid());
         ASSERT_TRUE(no_key_is_left());
@@ -232,10 +214,10 @@ TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseOfASemaphoreThrowsOrCallsItsHandl
 /// because there is no memory to post a call of on_error is begun again.
 template <class Work>
 void AsioWithoutMemory::check_leader(Work work) {
-    failed = true;
-    for (long first = 0; failed; first += step()) {
+    shortage.has_failed = true;
+    for (long first = 0; shortage.has_failed; first += step()) {
         SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        failed = false;
+        shortage.has_failed = false;
         net::cancellation_signal signal;
         net::io_context context;
         int terms = 0;
@@ -282,7 +264,7 @@ void AsioWithoutMemory::check_leader(Work work) {
             });
         };
         ASSERT_TRUE(leads(2));
-        until_failure = never;
+        shortage.end();
         ASSERT_TRUE(leads(terms + 2));
         cancelled = true;
         signal.emit(net::cancellation_type::terminal);
@@ -311,9 +293,9 @@ TEST_P(AsioCoroutineWithoutMemory, ALeaderGoesOnAndLeavesNoKey) {
 
 // The first allocation that fails follows the stop on lost(), which comes right before the call of on_lost.
 TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
-    failed = true;
-    for (long first = 0; failed; ++first) {
-        failed = false;
+    shortage.has_failed = true;
+    for (long first = 0; shortage.has_failed; ++first) {
+        shortage.has_failed = false;
         net::io_context context;
         int losses = 0;
         std::optional<Lock> lock{std::in_place, context, nodes, "orders:42",
@@ -333,13 +315,10 @@ TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
         lock->async_acquire([](const Result& it) { EXPECT_TRUE(it); });
         ASSERT_TRUE(run_until([&] { return lock->valid(); }));
         for (auto& server : cluster) server.command({"DEL", "orders:42"});
-        const std::stop_callback on_stop{lock->lost(), [&] {
-                                             failures_left = GetParam();
-                                             until_failure = first;
-                                         }};
+        const std::stop_callback on_stop{lock->lost(), [&] { shortage.begin(first, GetParam()); }};
         lock->async_extend([](const Result&) {});
         const bool reported = run_until([&] { return losses > 0; });
-        until_failure = never;
+        shortage.end();
         ASSERT_TRUE(reported) << "failure of allocation " << first;
         lock.reset();
         run(context);

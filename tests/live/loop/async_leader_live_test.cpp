@@ -1,12 +1,8 @@
 // AsyncLeader in a poll() loop, against real servers.
 #include "poll_loop.hpp"
-#include "support/cluster.hpp"
-#include "support/wait_until.hpp"
+#include "support/cluster_test.hpp"
 
 #include <redlock/async_leader.hpp>
-#include <redlock/redlock.hpp>
-
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <deque>
@@ -19,25 +15,12 @@ namespace redlock::test {
 namespace {
 
 using namespace std::chrono_literals;
-using support::Cluster;
-using support::wait_until;
 
-class ALeaderInALoop : public testing::Test {
+class ALeaderInALoop : public support::ClusterTest {
 protected:
     static LeaderOptions options() { return {.ttl = 10min, .margin = 3s, .retry = {.delay = 20ms}}; }
 
-    std::size_t keys() {
-        std::size_t count = 0;
-        for (auto& server : cluster) count += server.command({"EXISTS", "leader"}) == "1" ? 1U : 0U;
-        return count;
-    }
-    bool no_key_is_left() {
-        return wait_until([&] { return keys() == 0; });
-    }
-
-    Cluster cluster{5};
     PollLoop loop{};
-    RedisNodes nodes{cluster.uris(), {.node_timeout = 1s}};  // also for a busy machine
     AsyncNodes of_loop{nodes, loop};
 };
 
@@ -49,7 +32,7 @@ TEST_F(ALeaderInALoop, LeadsInTurnWithOthers) {
     int led = 0;
     int ended = 0;
     for (int i = 0; i < candidates; ++i)
-        leaders.emplace_back(of_loop, "leader", options())
+        leaders.emplace_back(of_loop, "orders:42", options())
             .run(
                 [&](AsyncTerm term) {
                     EXPECT_GT(term.fencing_token(), last_token);
@@ -80,7 +63,7 @@ TEST_F(ALeaderInALoop, IsExtendedAndReportsItsLoss) {
     its.ttl = 3s;
     its.margin = 500ms;
     its.on_failure = [&](const Result& it) { failure = it; };
-    AsyncLeader leader{of_loop, "leader", its};
+    AsyncLeader leader{of_loop, "orders:42", its};
     std::optional<AsyncTerm> term;
     leader.run([&](AsyncTerm it) { term.emplace(std::move(it)); }, [](const std::exception_ptr&) {});
     while (!term && loop.run_once()) {
@@ -90,7 +73,7 @@ TEST_F(ALeaderInALoop, IsExtendedAndReportsItsLoss) {
     while (term->valid_until() == first_end && loop.run_once()) {
     }
     EXPECT_GT(term->valid_until(), first_end);
-    for (auto& server : cluster) server.command({"DEL", "leader"});
+    for (auto& server : cluster) server.command({"DEL", "orders:42"});
     while (!term->lost().stop_requested() && loop.run_once()) {
     }
     EXPECT_EQ(term->remaining(), 0s);
@@ -100,37 +83,6 @@ TEST_F(ALeaderInALoop, IsExtendedAndReportsItsLoss) {
     ASSERT_TRUE(failure);
     EXPECT_EQ(failure->error(), Errc::lost);
     EXPECT_TRUE(term) << "it leads again";
-}
-
-// The leader is destroyed, or the loop is shut down, after each number of steps.
-TEST_F(ALeaderInALoop, LeavesNoKeyWhereverItIsDestroyedOrTheLoopIsShutDown) {
-    for (const bool destroys : {true, false})
-        for (int steps = 0; steps < 24; ++steps) {
-            PollLoop other_loop;
-            std::optional<AsyncNodes> of_other{std::in_place, nodes, other_loop};
-            std::optional<AsyncLeader> leader{std::in_place, *of_other, "leader", options()};
-            std::optional<AsyncTerm> term;
-            bool ended = false;
-            leader->run([&](AsyncTerm it) { term.emplace(std::move(it)); },
-                        [&](const std::exception_ptr&) { ended = true; });
-            for (int i = 0; i < steps; ++i) {
-                term.reset();  // the work ends in the step after its begin
-                (void)other_loop.run_once();
-            }
-            if (destroys) {
-                leader.reset();
-                term.reset();
-                while (!ended && other_loop.run_once()) {
-                }
-                EXPECT_TRUE(ended) << "after " << steps;
-            }
-            of_other.reset();
-            EXPECT_FALSE(other_loop.run_once()) << "after " << steps;
-            EXPECT_EQ(ended, destroys);
-            term.reset();
-            leader.reset();
-            EXPECT_TRUE(no_key_is_left()) << "after " << steps;
-        }
 }
 
 }  // namespace

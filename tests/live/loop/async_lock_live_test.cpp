@@ -2,13 +2,11 @@
 #include "live/forked_child.hpp"
 #include "live/own_files.hpp"
 #include "poll_loop.hpp"
-#include "support/cluster.hpp"
+#include "support/cluster_test.hpp"
 #include "support/loopback_name.hpp"
 #include "support/temporary_directory.hpp"
-#include "support/wait_until.hpp"
 
 #include <redlock/async_lock.hpp>
-#include <redlock/redlock.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -22,97 +20,25 @@ namespace redlock::test {
 namespace {
 
 using namespace std::chrono_literals;
-using support::Cluster;
 
-class InALoop : public testing::Test {
+class InALoop : public support::ClusterTest {
 protected:
-    /// Runs the loop until the operation has called its completion.
-    template <class Begin>
-    Result result_of(Begin begin) {
+    [[nodiscard]] bool acquires(AsyncLock& lock) {
         std::optional<Result> result;
-        begin([&](Result it) { result = std::move(it); });
-        EXPECT_FALSE(result) << "inside the initiating call";
+        lock.try_acquire([&](Result it) { result = std::move(it); });
         while (!result && loop.run_once()) {
         }
-        if (!result) return Result{std::make_error_code(std::errc::timed_out)};
-        return *std::move(result);
-    }
-    Result try_acquire(AsyncLock& lock) {
-        return result_of([&](Completion done) { lock.try_acquire(std::move(done)); });
-    }
-    Result extend(AsyncLock& lock) {
-        return result_of([&](Completion done) { lock.extend(std::move(done)); });
-    }
-    Result release(AsyncLock& lock) {
-        return result_of([&](Completion done) { lock.release(std::move(done)); });
+        return result && *result;
     }
 
-    std::size_t keys(const std::string& resource = "orders:42") {
-        std::size_t count = 0;
-        for (auto& server : cluster) count += server.command({"EXISTS", resource}) == "1" ? 1U : 0U;
-        return count;
-    }
-
-    Cluster cluster{5};
     PollLoop loop{};
-    RedisNodes nodes{cluster.uris(), {.node_timeout = 1s}};  // also for a busy machine
     AsyncNodes of_loop{nodes, loop};
 };
 
-TEST_F(InALoop, AcquiresExtendsAndReleases) {
-    AsyncLock lock{of_loop, "orders:42"};
-    EXPECT_FALSE(lock.valid());
-    const auto acquired = try_acquire(lock);
-    ASSERT_TRUE(acquired) << acquired.message();
-    EXPECT_EQ(acquired.nodes().size(), 5U);
-    EXPECT_TRUE(lock.valid());
-    EXPECT_GT(lock.remaining(), 9s);
-    EXPECT_EQ(lock.owner().size(), 40U);
-    EXPECT_EQ(keys(), 5U);
-    EXPECT_TRUE(extend(lock));
-    EXPECT_EQ(try_acquire(lock).error(), Errc::already_held);
-    EXPECT_TRUE(release(lock));
-    EXPECT_FALSE(lock.valid());
-    EXPECT_EQ(keys(), 0U);
-    EXPECT_EQ(release(lock).error(), Errc::not_held);
-    EXPECT_EQ(extend(lock).error(), Errc::not_held);
-}
-
-TEST_F(InALoop, ExcludesLocksOfThreads) {
-    Lock other{nodes, "orders:42"};
-    ASSERT_TRUE(other.acquire());
-    AsyncLock lock{of_loop, "orders:42"};
-    EXPECT_EQ(try_acquire(lock).error(), Errc::held_by_other);
-    EXPECT_TRUE(other.release());
-    EXPECT_TRUE(try_acquire(lock));
-}
-
 TEST_F(InALoop, HasNothingToWaitForWhenItIsIdle) {
     AsyncLock lock{of_loop, "orders:42"};
-    ASSERT_TRUE(try_acquire(lock));
+    ASSERT_TRUE(acquires(lock));
     EXPECT_FALSE(loop.run_once());
-}
-
-TEST_F(InALoop, ReleasesInTheLoopAfterItsDestruction) {
-    {
-        AsyncLock lock{of_loop, "orders:42"};
-        ASSERT_TRUE(try_acquire(lock));
-    }
-    loop.run();
-    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
-}
-
-TEST_F(InALoop, CancelsAndReleasesIfItIsDestroyedDuringAnAcquisition) {
-    std::optional<Result> result;
-    {
-        AsyncLock lock{of_loop, "orders:42"};
-        lock.try_acquire([&](Result it) { result = std::move(it); });
-    }
-    EXPECT_FALSE(result);
-    loop.run();
-    ASSERT_TRUE(result);
-    EXPECT_EQ(result->error(), Errc::cancelled);
-    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
 }
 
 TEST_F(InALoop, RefusesASecondOperation) {
@@ -124,19 +50,6 @@ TEST_F(InALoop, RefusesASecondOperation) {
     ASSERT_EQ(errors.size(), 2U);
     EXPECT_EQ(errors[0], std::errc::operation_in_progress);
     EXPECT_FALSE(errors[1]);
-}
-
-TEST_F(InALoop, AFrozenNodeDelaysOneOperation) {
-    AsyncLock lock{of_loop, "orders:42"};
-    ASSERT_TRUE(try_acquire(lock));
-    ASSERT_TRUE(release(lock));
-    cluster[2].freeze();
-    const auto acquired = try_acquire(lock);
-    EXPECT_TRUE(acquired) << acquired.message();
-    EXPECT_EQ(acquired.nodes()[2].cause, Errc::timed_out);
-    EXPECT_TRUE(release(lock));
-    cluster[2].thaw();
-    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
 }
 
 TEST_F(InALoop, ResolvesNames) {
@@ -152,19 +65,6 @@ TEST_F(InALoop, ResolvesNames) {
     other_loop.run();
     ASSERT_TRUE(result);
     EXPECT_TRUE(*result) << result->message();
-}
-
-TEST_F(InALoop, NoticesThatTheServersHaveClosedItsConnections) {
-    AsyncLock first{of_loop, "first"};
-    AsyncLock second{of_loop, "second"};
-    ASSERT_TRUE(try_acquire(first));
-    for (auto& server : cluster) {
-        server.command({"CLIENT", "KILL", "TYPE", "normal"});
-        ASSERT_TRUE(support::wait_until([&] { return server.info("clients", "connected_clients") == "1"; }));
-    }
-    const auto acquired = try_acquire(second);
-    EXPECT_TRUE(acquired) << acquired.message();
-    for (const auto& node : acquired.nodes()) EXPECT_EQ(node.vote, Vote::granted) << node.cause.message();
 }
 
 TEST_F(InALoop, AnObserverIsNotifiedOfItsRounds) {
@@ -218,49 +118,9 @@ TEST_F(InALoop, AnExceptionOfACompletionReachesTheLoopAndHarmsNoOther) {
     EXPECT_TRUE(first.valid());
 }
 
-TEST_F(InALoop, AWatchdogExtendsTheLock) {
-    AsyncLock lock{of_loop, "orders:42", {.ttl = 3s, .watchdog = loop_watchdog()}};
-    ASSERT_TRUE(try_acquire(lock));
-    const auto end = std::chrono::steady_clock::now() + 4s;
-    while (std::chrono::steady_clock::now() < end) ASSERT_TRUE(loop.run_once());
-    EXPECT_TRUE(lock.valid());
-    EXPECT_TRUE(release(lock));
-    loop.run();
-    EXPECT_EQ(keys(), 0U);
-}
-
-TEST_F(InALoop, AWatchdogReportsTheLoss) {
-    std::optional<Result> loss;
-    AsyncLock lock{of_loop,
-                   "orders:42",
-                   {.ttl = 3s, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) { loss = it; }}};
-    ASSERT_TRUE(try_acquire(lock));
-    const auto lost = lock.lost();
-    for (auto& server : cluster) server.command({"DEL", "orders:42"});
-    while (!loss && loop.run_once()) {
-    }
-    ASSERT_TRUE(loss);
-    EXPECT_EQ(loss->error(), Errc::lost);
-    EXPECT_TRUE(lost.stop_requested());
-    EXPECT_FALSE(lock.valid());
-}
-
-TEST_F(InALoop, TheShutdownCallsNoCompletionAndLeavesNoKey) {
+// The RedisNodes sends the releases that were not sent.
+TEST_F(InALoop, TheShutdownLeavesNoKeyAtOtherNodes) {
     bool called = false;
-    AsyncLock held{of_loop, "held"};
-    ASSERT_TRUE(try_acquire(held));
-    for (int steps = 0; steps < 12; ++steps) {
-        PollLoop other_loop;
-        auto of_other = std::make_unique<AsyncNodes>(nodes, other_loop);
-        AsyncLock lock{*of_other, "orders:42"};
-        lock.try_acquire([&](Result) { called = true; });
-        for (int i = 0; i < steps; ++i) (void)other_loop.run_once();
-        called = false;
-        of_other.reset();
-        EXPECT_FALSE(other_loop.run_once()) << "after " << steps << " steps";
-        EXPECT_FALSE(called);
-    }
-    // The releases that were not sent are sent by the RedisNodes.
     {
         RedisNodes others{cluster.uris()};
         PollLoop other_loop;
@@ -270,7 +130,7 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndLeavesNoKey) {
         of_other.shut_down();
     }
     EXPECT_FALSE(called);
-    EXPECT_TRUE(support::wait_until([&] { return keys("orders:43") == 0; }));
+    EXPECT_TRUE(no_key_is_left("orders:43"));
 }
 
 // The shutdown destroys the completion of the first lock, and the second lock with it.
@@ -284,7 +144,7 @@ TEST_F(InALoop, TheShutdownReleasesALockWhoseOwnerItDestroys) {
         first.acquire([owned = std::move(second)](Result) {});
         for (int i = 0; i < steps; ++i) (void)other_loop.run_once();
         of_other.shut_down();
-        EXPECT_TRUE(support::wait_until([&] { return keys() == 0; })) << "after " << steps << " steps";
+        EXPECT_TRUE(no_key_is_left()) << "after " << steps << " steps";
     }
 }
 
@@ -312,8 +172,7 @@ TEST_F(InALoop, TheShutdownDoesNotWaitForAFrozenServer) {
     EXPECT_GT(boot_clock().now() - then, 1500ms);
     EXPECT_LT(boot_clock().now() - then, 4s);
     cluster[0].thaw();
-    for (const auto* const resource : {"a", "b", "c"})
-        EXPECT_TRUE(support::wait_until([&] { return keys(resource) == 0; }));
+    for (const auto* const resource : {"a", "b", "c"}) EXPECT_TRUE(no_key_is_left(resource));
 }
 
 TEST_F(InALoop, ALoopThatIsOverKeepsNoConnections) {

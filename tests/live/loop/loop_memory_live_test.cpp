@@ -2,7 +2,7 @@
 // by an operator that fails on demand.
 #include "poll_loop.hpp"
 #include "support/cluster.hpp"
-#include "support/replaced_new.hpp"
+#include "support/memory_shortage.hpp"
 #include "support/wait_until.hpp"
 
 #include <redlock/async_lock.hpp>
@@ -14,41 +14,13 @@
 #include <utility>
 #include <vector>
 
-namespace {
-
-constexpr long never = -1;
-long until_failure = never;  // how many allocations succeed before the next failure
-long failures_left = 0;      // how many allocations fail then
-bool failed = false;
-
-}  // namespace
-
-void redlock::support::before_allocation() {
-    if (until_failure < 0 || until_failure-- > 0) return;
-    failed = true;
-    until_failure = --failures_left > 0 ? 0 : never;
-    throw std::bad_alloc{};
-}
-
 namespace redlock::test {
 namespace {
 
 using namespace std::chrono_literals;
+using support::at_each_allocation;
 using support::Cluster;
 using support::wait_until;
-
-/// Lets some allocations fail while it lives.
-class Shortage {
-public:
-    Shortage(long first, long failures) {
-        failed = false;
-        failures_left = failures;
-        until_failure = first;
-    }
-    ~Shortage() { until_failure = never; }
-    Shortage(const Shortage&) = delete;
-    Shortage& operator=(const Shortage&) = delete;
-};
 
 class WithoutMemory : public testing::Test {
 protected:
@@ -85,47 +57,49 @@ class WithoutMemoryForLong : public WithoutMemory, public testing::WithParamInte
 /// The name is so long that no socket accepts a command with it at once.
 TEST_P(WithoutMemoryForLong, ALockThatIsDestroyedLeavesNoKey) {
     const std::string resource(12'000'000, 'a');
-    failed = true;
-    for (long first = 0; failed; ++first) {
-        std::optional<AsyncLock> lock{std::in_place, of_loop, resource, LockOptions{.ttl = 10min}};
-        std::optional<Result> result;
-        lock->acquire([&](Result it) { result = std::move(it); });
-        run();
-        ASSERT_TRUE(result);
-        ASSERT_TRUE(*result) << result->message() << " after " << first;
-        {
-            const Shortage shortage{first, GetParam()};
-            lock.reset();
+    at_each_allocation(
+        1,
+        [&](auto starve) {
+            std::optional<AsyncLock> lock{std::in_place, of_loop, resource, LockOptions{.ttl = 10min}};
+            std::optional<Result> result;
+            lock->acquire([&](Result it) { result = std::move(it); });
             run();
-        }
-        ASSERT_TRUE(no_key_is_left()) << "failure of allocation " << first;
-    }
+            ASSERT_TRUE(result);
+            ASSERT_TRUE(*result) << result->message();
+            starve([&] {
+                lock.reset();
+                run();
+            });
+            ASSERT_TRUE(no_key_is_left());
+        },
+        GetParam());
 }
 
 /// An acquisition whose failure nobody notices ends after one node_timeout.
 TEST_P(WithoutMemoryForLong, AnAcquisitionEndsSoonAndLeavesNoKey) {
-    failed = true;
-    for (long first = 0; failed; ++first) {
-        int ends = 0;  // calls of the completion, or exceptions
-        std::optional<AsyncLock> lock{std::in_place, of_loop, "orders:42", LockOptions{.ttl = 10min}};
-        kill_connections();
-        const auto start = boot_clock().now();
-        {
-            const Shortage shortage{first, GetParam()};
-            try {
-                lock->acquire([&](const Result&) { ++ends; });
-            } catch (const std::bad_alloc&) {
-                ++ends;
-            }
+    at_each_allocation(
+        1,
+        [&](auto starve) {
+            int ends = 0;  // calls of the completion, or exceptions
+            std::optional<AsyncLock> lock{std::in_place, of_loop, "orders:42", LockOptions{.ttl = 10min}};
+            kill_connections();
+            const auto start = boot_clock().now();
+            starve([&] {
+                try {
+                    lock->acquire([&](const Result&) { ++ends; });
+                } catch (const std::bad_alloc&) {
+                    ++ends;
+                }
+                run();
+            });
+            ASSERT_EQ(ends, 1);
+            ASSERT_LT(boot_clock().now() - start, node_timeout);
+            lock.reset();
             run();
-        }
-        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
-        ASSERT_LT(boot_clock().now() - start, node_timeout) << "failure of allocation " << first;
-        lock.reset();
-        run();
-        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
-        ASSERT_TRUE(no_key_is_left()) << "failure of allocation " << first;
-    }
+            ASSERT_EQ(ends, 1);
+            ASSERT_TRUE(no_key_is_left());
+        },
+        GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Failures, WithoutMemoryForLong, testing::Values(1, 8, 30));

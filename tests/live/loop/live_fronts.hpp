@@ -1,0 +1,112 @@
+// The fronts of locks and semaphores, over real servers. A file that includes this header is compiled for
+// threads and poll() loops, and again for each Asio.
+#pragma once
+
+#include "support/any_front.hpp"
+#include "support/cluster_test.hpp"
+
+#include <redlock/redlock.hpp>
+#include <redlock/semaphore.hpp>
+
+#if defined(REDLOCK_ASIO_BOOST) || defined(REDLOCK_ASIO_STANDALONE)
+#include "asio_world.hpp"
+
+#include <redlock/asio_semaphore.hpp>
+#else
+#include "poll_loop.hpp"
+
+#include <redlock/async_semaphore.hpp>
+#include <redlock/watchdog.hpp>
+#endif
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace redlock::test {
+
+using namespace std::chrono_literals;
+
+/// The parts that all fronts have. `turn` does what the front does for at most 10 ms.
+template <class Front, class AsyncLockType, class AsyncSemaphoreType>
+class OnServers : public support::SemaphoreTest {
+protected:
+    using AnyLock = support::OfAnyFront<Lock, AsyncLockType>;
+    using AnySemaphore = support::OfAnyFront<Semaphore, AsyncSemaphoreType>;
+
+    template <class Condition>
+    bool run_until(Condition condition) {
+        return support::wait_until([&] {
+            turns.one();
+            return condition();
+        });
+    }
+    bool no_key_is_left() {
+        return run_until([&] { return ClusterTest::keys() == 0; });
+    }
+
+    support::Turns turns{.one = [this] { return static_cast<Front*>(this)->turn(); }};
+};
+
+#if defined(REDLOCK_ASIO_BOOST) || defined(REDLOCK_ASIO_STANDALONE)
+
+class InAContext : public OnServers<InAContext, asio::Lock, asio::Semaphore> {
+public:
+    bool turn() {
+        context.restart();
+        return context.run_one_for(10ms), true;
+    }
+
+protected:
+    AnyLock lock(LockOptions options = {}) {
+        return {asio::Lock{context, nodes, "orders:42", std::move(options)}, turns};
+    }
+    AnySemaphore semaphore(LockOptions options) {
+        return {asio::Semaphore{context, nodes, "jobs", limit, std::move(options)}, turns};
+    }
+    static detail::Renewer* watchdog() { return loop_watchdog(); }
+
+    net::io_context context{};
+};
+using Fronts = testing::Types<InAContext>;
+
+#else
+
+class InALoop : public OnServers<InALoop, AsyncLock, AsyncSemaphore> {
+public:
+    bool turn() { return loop.run_once(std::chrono::steady_clock::now() + 10ms), true; }
+
+protected:
+    AnyLock lock(LockOptions options = {}) {
+        return {AsyncLock{of_loop, "orders:42", std::move(options)}, turns};
+    }
+    AnySemaphore semaphore(LockOptions options) {
+        return {AsyncSemaphore{of_loop, "jobs", limit, std::move(options)}, turns};
+    }
+    static detail::Renewer* watchdog() { return loop_watchdog(); }
+
+    PollLoop loop{};
+    AsyncNodes of_loop{nodes, loop};
+};
+
+class InAThread : public OnServers<InAThread, AsyncLock, AsyncSemaphore> {
+public:
+    static bool turn() { return true; }
+
+protected:
+    AnyLock lock(LockOptions options = {}) { return AnyLock{Lock{nodes, "orders:42", std::move(options)}}; }
+    AnySemaphore semaphore(LockOptions options) {
+        return AnySemaphore{Semaphore{nodes, "jobs", limit, std::move(options)}};
+    }
+    detail::Renewer* watchdog() { return &of_process; }
+
+    Watchdog of_process{};
+};
+using Fronts = testing::Types<InALoop, InAThread>;
+
+#endif
+
+}  // namespace redlock::test
