@@ -26,7 +26,6 @@ namespace redlock::test {
 namespace {
 
 using testing::AnyOf;
-using testing::IsEmpty;
 
 /// One acquire, which a test runs step by step. A step ends when the flow waits for something.
 class AcquireInSteps {

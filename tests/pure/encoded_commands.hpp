@@ -5,18 +5,21 @@
 
 #include "support/command_reader.hpp"
 #include "support/redis_reply.hpp"
+#include "support/redis_words.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -29,16 +32,30 @@ using Words = std::vector<std::string>;
 
 inline const std::string owner = "00112233445566778899aabbccddeeff00112233";
 inline const std::string ticket = "redlock:wake:00112233445566778899aabbccddeeff|7";
+constexpr auto no_queue = std::nullopt;
+const QueueTerms fair{.reservation_ttl = 100ms};
+const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
+constexpr Recipient any_node{};
 constexpr Recipient with_quarantine{.quarantine = 1h};
 constexpr Recipient without_queues{.allows_queue = false};
 
+/// Words, or a text like support::typed(), in which @owner and @ticket stand for these.
+struct Texts : Words {
+    Texts() = default;
+    Texts(Words words) : Words(std::move(words)) {}          // NOLINT(google-explicit-constructor): of a row
+    Texts(const char* text) : Words(support::typed(text)) {  // NOLINT(google-explicit-constructor): of a row
+        std::ranges::replace(*this, "@owner", owner);
+        std::ranges::replace(*this, "@ticket", ticket);
+    }
+};
+
 struct Row {
     const char* variant = "";
-    Words resources{};
+    Texts resources{};
     Command command{};  ///< its resources, and its queue, are those of the row
     std::optional<QueueTerms> queue{};
     Recipient to{};
-    Words words{};  ///< of a script: those behind EVAL and its text
+    Texts words{};  ///< of a script: those behind EVAL and its text
 };
 
 /// The bytes that `row` is sent as. Nodes that get other bytes come before: those of the other form, and

@@ -16,6 +16,7 @@ namespace redlock::test {
 namespace {
 
 struct HostileHome : Waiting {
+    HostileHome() { others_hold(); }
     // The destructors of the clients wait for replies, and the home publishes meanwhile.
     ~HostileHome() override { destroy_clients(); }
 
@@ -53,7 +54,6 @@ struct HostileHome : Waiting {
 
 // The waiter makes an attempt after 7 to 14 s whatever it is told, and asks at least once a second.
 TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttempts) {
-    others_hold();
     home_answers("+WAITING 60000 1000 holder\r\n");
     others_release_after(10ms);
     auto mine = lock(alice);
@@ -63,7 +63,6 @@ TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttempts) {
 }
 
 TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttemptsAgainAndAgain) {
-    others_hold();
     home_answers("+WAITING 60000 1000 holder\r\n");
     others_release_after(1min);
     auto mine = lock(alice);
@@ -76,7 +75,6 @@ TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttemptsAgainAndAgain) {
 // A stray key stands on the home only, the holder on the other nodes has died, and the first in the queue has
 // been killed.
 TEST_F(HostileHome, CausesNoLongDelayWithAStrayKey) {
-    others_hold();
     network.server(0).redis->on_publish([](auto, auto) { return 0; });
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:killed|1"});
     others_release_after(10ms);
@@ -115,19 +113,16 @@ struct HostileHomeThatWakes : HostileHome {
 };
 
 TEST_F(HostileHomeThatWakes, ByTheAnswerReservedCausesTwoAttemptsInAPauseAtMost) {
-    others_hold();
     home_answers("+RESERVED\r\n");
     expect_two_in_a_pause(attempts());
 }
 
 TEST_F(HostileHomeThatWakes, ByMessagesWithoutEndCausesTwoAttemptsInAPauseAtMost) {
-    others_hold();
     home_publishes_ticket_with("");
     expect_two_in_a_pause(attempts());
 }
 
 TEST_F(HostileHome, CausesNoPollsByForeignMessages) {
-    others_hold();
     home_publishes_ticket_with("7");
     (void)lock(alice, {.delay = 10s}).acquire_for(3s);
     EXPECT_LE(all(0, "enter").size(), 26U) << "one after each pause of 125 to 250 ms";
@@ -137,14 +132,12 @@ TEST_F(HostileHome, CausesNoPollsByForeignMessages) {
 // The server answers the withdrawal of a ticket that is not in the queue by waking the next waiter. Messages
 // of other clients must not cause that, because the woken waiter begins a pause after an attempt in vain.
 TEST_F(HostileHome, CausesNoWithdrawalsByForeignMessages) {
-    others_hold();
     home_publishes_ticket_with("7");
     (void)lock(alice, {.delay = 10s}).acquire_for(3s);
     EXPECT_LE(all(0, "wake").size(), 1U) << "the waiter leaves the queue at the end";
 }
 
 TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionByAnEarlierTicket) {
-    others_hold();
     auto mine = lock(alice, {.delay = 10s});
     (void)mine.acquire_for(10ms);
     forget_log();
@@ -155,7 +148,6 @@ TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionByAnEarlierTicket) {
 }
 
 TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionEvenIfItIgnoresThem) {
-    others_hold();
     auto mine = lock(alice, {.delay = 10s});
     (void)mine.acquire_for(10ms);
     network.server(0).refuses_command = [](const Words& words) {
@@ -170,7 +162,6 @@ TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionEvenIfItIgnoresThem) {
 
 // The message that wakes the waiter comes in the middle of others, and all are read at once.
 TEST_F(HostileHome, CannotHideAWakeUpAmongForeignMessages) {
-    others_hold();
     auto mine = lock(alice, {.delay = 10s});
     Clock::time_point released{};
     after(40ms, [&] {
@@ -189,7 +180,6 @@ TEST_F(HostileHome, CannotHideAWakeUpAmongForeignMessages) {
 
 // A flood must not keep the processor of the waiter busy.
 TEST_F(HostileHome, IsReadOnceInTenMillisecondsIfItSendsForeignMessages) {
-    others_hold();
     home_publishes_ticket_with("7");
     std::size_t waits = 0;
     after(500ms, [&] { waits = network.waits(); });
@@ -198,7 +188,6 @@ TEST_F(HostileHome, IsReadOnceInTenMillisecondsIfItSendsForeignMessages) {
 }
 
 TEST_F(HostileHome, CannotDelayTheEndByForeignMessages) {
-    others_hold();
     home_publishes_ticket_with("7");
     EXPECT_LE(time_of([&] { (void)lock(alice, {.delay = 10s}).acquire_for(300ms); }), 310ms);
 }

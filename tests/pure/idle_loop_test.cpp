@@ -12,9 +12,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::IsEmpty;
-using testing::SizeIs;
-
 struct IdleLoop : testing::Test, MemoryLoopWorld {
     static constexpr auto ttl = 10s;
     static constexpr auto node_timeout = 50ms;

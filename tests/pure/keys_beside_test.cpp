@@ -22,118 +22,62 @@ TEST(CommandBytes, OfAnEntryIntoTheQueueUseEnterQueue) {
     expect_script(
         detail::scripts::enter_queue,
         {
-            {.variant = "the first question",
-             .resources = {"a"},
-             .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
-             .words = {"2", "a", "{a}:queue", ticket, "100", "0", "5000", "1", ""}},
-            {.variant = "a later question, of a waiter that may not be given the resource",
-             .resources = {"a"},
-             .command = enter,
-             .queue =
-                 QueueTerms{
-                     .ticket = ticket, .reservation_ttl = 250ms, .waited = 1'234'567us, .may_take = false},
-             .words = {"2", "a", "{a}:queue", ticket, "250", "1234567", "5000", "0", ""}},
-            {.variant = "a new ticket in place of a former one",
-             .resources = {"a"},
-             .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .former = "redlock:wake:1|6"},
-             .words = {"2", "a", "{a}:queue", ticket, "100", "0", "5000", "1", "redlock:wake:1|6"}},
-            {.variant = "a quarantine",
-             .resources = {"{x}"},
-             .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .waited = 1us},
-             .to = with_quarantine,
-             .words = {"2", "{x}", "{x}:tag-queue", ticket, "100", "1", "5000", "1", ""}},
-            {.variant = "a binary name",
-             .resources = {"\0\n"s},
-             .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
-             .words = {"2", "\0\n"s, "{\0\n}:queue"s, ticket, "100", "0", "5000", "1", ""}},
+            {"the first question", "a", enter, waiter, any_node, "2 a {a}:queue @ticket 100 0 5000 1 ''"},
+            {"a later question, of a waiter that may not be given the resource", "a", enter,
+             QueueTerms{.ticket = ticket, .reservation_ttl = 250ms, .waited = 1'234'567us, .may_take = false},
+             any_node, "2 a {a}:queue @ticket 250 1234567 5000 0 ''"},
+            {"a new ticket in place of a former one", "a", enter,
+             QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .former = "redlock:wake:1|6"}, any_node,
+             "2 a {a}:queue @ticket 100 0 5000 1 redlock:wake:1|6"},
+            {"a quarantine", "{x}", enter,
+             QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .waited = 1us}, with_quarantine,
+             "2 {x} {x}:tag-queue @ticket 100 1 5000 1 ''"},
+            {"a binary name", Words{"\0\n"s}, enter, waiter, any_node,
+             Words{"2", "\0\n"s, "{\0\n}:queue"s, ticket, "100", "0", "5000", "1", ""}},
         });
 }
 
 TEST(CommandBytes, OfAnAttemptOfAWaiterUseAcquire) {
-    const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(detail::scripts::acquire,
                   {
-                      {.variant = "plain",
-                       .resources = {"a"},
-                       .command = acquire,
-                       .queue = waiter,
-                       .words = {"2", "a", "{a}:queue", owner, "1", "10000", ticket, "", ""}},
-                      {.variant = "a quarantine",
-                       .resources = {"a{1}"},
-                       .command = acquire,
-                       .queue = waiter,
-                       .to = with_quarantine,
-                       .words = {"3", "a{1}", "a{1}:queue", "redlock:since", owner, "1", "10000", ticket, "",
-                                 "3600000000"}},
+                      {"plain", "a", acquire, waiter, any_node, "2 a {a}:queue @owner 1 10000 @ticket '' ''"},
+                      {"a quarantine", "a{1}", acquire, waiter, with_quarantine,
+                       "3 a{1} a{1}:queue redlock:since @owner 1 10000 @ticket '' 3600000000"},
                   });
 }
 
 TEST(CommandBytes, OfAFencedAttemptOfAWaiterUseAcquire) {
-    const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(
         detail::scripts::acquire,
         {
-            {.variant = "plain",
-             .resources = {"a"},
-             .command = count,
-             .queue = waiter,
-             .words = {"3", "a", "{a}:queue", "{a}:fence", owner, "1", "10000", ticket, "86400000", ""}},
-            {.variant = "a quarantine",
-             .resources = {"{x}"},
-             .command = count,
-             .queue = waiter,
-             .to = with_quarantine,
-             .words = {"4", "{x}", "{x}:tag-queue", "{x}:tag-fence", "redlock:since", owner, "1", "10000",
-                       ticket, "93600000", "3600000000"}},
+            {"plain", "a", count, waiter, any_node,
+             "3 a {a}:queue {a}:fence @owner 1 10000 @ticket 86400000 ''"},
+            {"a quarantine", "{x}", count, waiter, with_quarantine,
+             "4 {x} {x}:tag-queue {x}:tag-fence redlock:since @owner 1 10000 @ticket 93600000 3600000000"},
         });
 }
 
 TEST(CommandBytes, OfAReleaseOfAFairLockUseRelease) {
-    expect_script(detail::scripts::release,
-                  {
-                      {.variant = "of one resource",
-                       .resources = {"a"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 100ms},
-                       .words = {"2", "a", "{a}:queue", owner, "1", "", "", "100", "1"}},
-                      {.variant = "of one resource, repeated",
-                       .resources = {"a"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 250ms, .repeated = true},
-                       .words = {"2", "a", "{a}:queue", owner, "1", "", "", "250", ""}},
-                      {.variant = "of one resource, by a waiter that leaves the queue",
-                       .resources = {"a"},
-                       .command = {.verb = Verb::compare_and_delete, .owner = ticket},
-                       .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .repeated = true},
-                       .words = {"2", "a", "{a}:queue", ticket, "1", "", ticket, "100", ""}},
-                      {.variant = "of one resource, with a quarantine",
-                       .resources = {"{x}"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 100ms},
-                       .to = with_quarantine,
-                       .words = {"2", "{x}", "{x}:tag-queue", owner, "1", "", "", "100", "1"}},
-                      {.variant = "of several",
-                       .resources = {"a", "b"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 100ms},
-                       .words = {"4", "a", "b", "{a}:queue", "{b}:queue", owner, "2", "", "", "100", "1"}},
-                      {.variant = "of several, repeated",
-                       .resources = {"a", "b{1}"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 250ms, .repeated = true},
-                       .words = {"4", "a", "b{1}", "{a}:queue", "b{1}:queue", owner, "2", "", "", "250", ""}},
-                      {.variant = "of several, with a quarantine",
-                       .resources = {"a", "b", "c"},
-                       .command = release,
-                       .queue = QueueTerms{.reservation_ttl = 100ms},
-                       .to = with_quarantine,
-                       .words = {"6", "a", "b", "c", "{a}:queue", "{b}:queue", "{c}:queue", owner, "3", "",
-                                 "", "100", "1"}},
-                  });
+    expect_script(
+        detail::scripts::release,
+        {
+            {"of one resource", "a", release, fair, any_node, "2 a {a}:queue @owner 1 '' '' 100 1"},
+            {"of one resource, repeated", "a", release,
+             QueueTerms{.reservation_ttl = 250ms, .repeated = true}, any_node,
+             "2 a {a}:queue @owner 1 '' '' 250 ''"},
+            {"of one resource, by a waiter that leaves the queue", "a",
+             Command{.verb = Verb::compare_and_delete, .owner = ticket},
+             QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .repeated = true}, any_node,
+             "2 a {a}:queue @ticket 1 '' @ticket 100 ''"},
+            {"of one resource, with a quarantine", "{x}", release, fair, with_quarantine,
+             "2 {x} {x}:tag-queue @owner 1 '' '' 100 1"},
+            {"of several", "a b", release, fair, any_node, "4 a b {a}:queue {b}:queue @owner 2 '' '' 100 1"},
+            {"of several, repeated", "a b{1}", release,
+             QueueTerms{.reservation_ttl = 250ms, .repeated = true}, any_node,
+             "4 a b{1} {a}:queue b{1}:queue @owner 2 '' '' 250 ''"},
+            {"of several, with a quarantine", "a b c", release, fair, with_quarantine,
+             "6 a b c {a}:queue {b}:queue {c}:queue @owner 3 '' '' 100 1"},
+        });
 }
 
 // ---- Readers
@@ -142,69 +86,40 @@ TEST(CommandBytes, OfAReaderUseTheScriptsForReaders) {
     const auto extend = of_reader({.verb = Verb::compare_and_expire, .owner = owner, .ttl = 10s});
     const auto raise_to =
         of_reader({.verb = Verb::raise_count, .owner = owner, .fence = 1'760'000'000'123'456});
-    expect_script(detail::scripts::reader_acquire,
+    expect_script(
+        detail::scripts::reader_acquire,
+        {
+            {"plain", "a", of_reader(acquire), no_queue, any_node, "2 a {a}:readers @owner 1 10000 '' ''"},
+            {"a quarantine", "{x}", of_reader(acquire), no_queue, with_quarantine,
+             "3 {x} {x}:tag-readers redlock:since @owner 1 10000 '' 3600000000"},
+        });
+    expect_script(detail::scripts::reader_extend,
                   {
-                      {.variant = "plain",
-                       .resources = {"a"},
-                       .command = of_reader(acquire),
-                       .words = {"2", "a", "{a}:readers", owner, "1", "10000", "", ""}},
-                      {.variant = "a quarantine",
-                       .resources = {"{x}"},
-                       .command = of_reader(acquire),
-                       .to = with_quarantine,
-                       .words = {"3", "{x}", "{x}:tag-readers", "redlock:since", owner, "1", "10000", "",
-                                 "3600000000"}},
+                      {"plain", "a", extend, no_queue, any_node, "2 a {a}:readers @owner 1 10000 ''"},
+                      {"a quarantine", "a{1}", extend, no_queue, with_quarantine,
+                       "3 a{1} a{1}:readers redlock:since @owner 1 10000 3600000000"},
+                  });
+    expect_script(detail::scripts::reader_release,
+                  {
+                      {"plain", "a", of_reader(release), no_queue, any_node, "2 a {a}:readers @owner"},
+                      {"a quarantine", Words{"\n\0"s}, of_reader(release), no_queue, with_quarantine,
+                       Words{"2", "\n\0"s, "{\n\0}:readers"s, owner}},
                   });
     expect_script(
-        detail::scripts::reader_extend,
+        detail::scripts::reader_acquire,
         {
-            {.variant = "plain",
-             .resources = {"a"},
-             .command = extend,
-             .words = {"2", "a", "{a}:readers", owner, "1", "10000", ""}},
-            {.variant = "a quarantine",
-             .resources = {"a{1}"},
-             .command = extend,
-             .to = with_quarantine,
-             .words = {"3", "a{1}", "a{1}:readers", "redlock:since", owner, "1", "10000", "3600000000"}},
+            {"plain", "a", of_reader(count), no_queue, any_node,
+             "3 a {a}:readers {a}:fence @owner 1 10000 86400000 ''"},
+            {"a quarantine", "{x}", of_reader(count), no_queue, with_quarantine,
+             "4 {x} {x}:tag-readers {x}:tag-fence redlock:since @owner 1 10000 93600000 3600000000"},
         });
-    expect_script(detail::scripts::reader_release, {
-                                                       {.variant = "plain",
-                                                        .resources = {"a"},
-                                                        .command = of_reader(release),
-                                                        .words = {"2", "a", "{a}:readers", owner}},
-                                                       {.variant = "a quarantine",
-                                                        .resources = {"\n\0"s},
-                                                        .command = of_reader(release),
-                                                        .to = with_quarantine,
-                                                        .words = {"2", "\n\0"s, "{\n\0}:readers"s, owner}},
-                                                   });
-    expect_script(detail::scripts::reader_acquire,
-                  {
-                      {.variant = "plain",
-                       .resources = {"a"},
-                       .command = of_reader(count),
-                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1", "10000", "86400000", ""}},
-                      {.variant = "a quarantine",
-                       .resources = {"{x}"},
-                       .command = of_reader(count),
-                       .to = with_quarantine,
-                       .words = {"4", "{x}", "{x}:tag-readers", "{x}:tag-fence", "redlock:since", owner, "1",
-                                 "10000", "93600000", "3600000000"}},
-                  });
     expect_script(
         detail::scripts::reader_raise_counts,
         {
-            {.variant = "plain",
-             .resources = {"a"},
-             .command = raise_to,
-             .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1", "1760000000123456", "86400000", ""}},
-            {.variant = "a quarantine",
-             .resources = {"a"},
-             .command = raise_to,
-             .to = with_quarantine,
-             .words = {"4", "a", "{a}:readers", "{a}:fence", "redlock:since", owner, "1", "1760000000123456",
-                       "93600000", "3600000000"}},
+            {"plain", "a", raise_to, no_queue, any_node,
+             "3 a {a}:readers {a}:fence @owner 1 1760000000123456 86400000 ''"},
+            {"a quarantine", "a", raise_to, no_queue, with_quarantine,
+             "4 a {a}:readers {a}:fence redlock:since @owner 1 1760000000123456 93600000 3600000000"},
         });
 }
 
@@ -215,62 +130,42 @@ TEST(CommandBytes, OfAHolderDescriptionUseDescribeHolder) {
         return Command{.verb = Verb::describe_holder, .owner = owner, .ttl = ttl, .description = text};
     };
     static const std::string longest(1000, 'x');
-    expect_script(detail::scripts::describe_holder,
-                  {
-                      {.variant = "one",
-                       .resources = {"a"},
-                       .command = describe("host=web1 pid=7"),
-                       .words = {"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
-                      {.variant = "after the release",
-                       .resources = {"a"},
-                       .command = describe("host=web1 pid=7", 0ms),
-                       .words = {"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
-                      {.variant = "several, a binary description",
-                       .resources = {"a", "{x}", "b{1}"},
-                       .command = describe({"\0\r\n\xFF", 4}),
-                       .words = {"6", "a", "{x}", "b{1}", "{a}:holder", "{x}:tag-holder", "b{1}:holder",
-                                 owner, "\0\r\n\xFF"s}},
-                      {.variant = "the longest, a quarantine, and the user may not use queues",
-                       .resources = {"a"},
-                       .command = describe(longest),
-                       .to = {.quarantine = 1h, .allows_queue = false},
-                       .words = {"2", "a", "{a}:holder", owner, longest}},
-                  });
+    expect_script(
+        detail::scripts::describe_holder,
+        {
+            {"one", "a", describe("host=web1 pid=7"), no_queue, any_node,
+             Words{"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
+            {"after the release", "a", describe("host=web1 pid=7", 0ms), no_queue, any_node,
+             Words{"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
+            {"several, a binary description", "a {x} b{1}", describe({"\0\r\n\xFF", 4}), no_queue, any_node,
+             Words{"6", "a", "{x}", "b{1}", "{a}:holder", "{x}:tag-holder", "b{1}:holder", owner,
+                   "\0\r\n\xFF"s}},
+            {"the longest, a quarantine, and the user may not use queues", "a", describe(longest), no_queue,
+             Recipient{.quarantine = 1h, .allows_queue = false},
+             Words{"2", "a", "{a}:holder", owner, longest}},
+        });
 }
 
 TEST(CommandBytes, OfAQueryContainOnlyTheKeysThatTheUserMayRead) {
-    expect_script(detail::scripts::query,
-                  {
-                      {.variant = "all",
-                       .resources = {"a"},
-                       .command = query,
-                       .words = {"5", "a", "{a}:queue", "{a}:holder", "{a}:readers", "{a}:fence"}},
-                      {.variant = "a quarantine",
-                       .resources = {"a"},
-                       .command = query,
-                       .to = with_quarantine,
-                       .words = {"5", "a", "{a}:queue", "{a}:holder", "{a}:readers", "{a}:fence"}},
-                      {.variant = "the user may not use queues",
-                       .resources = {"{x}"},
-                       .command = query,
-                       .to = without_queues,
-                       .words = {"1", "{x}"}},
-                  });
+    expect_script(
+        detail::scripts::query,
+        {
+            {"all", "a", query, no_queue, any_node, "5 a {a}:queue {a}:holder {a}:readers {a}:fence"},
+            {"a quarantine", "a", query, no_queue, with_quarantine,
+             "5 a {a}:queue {a}:holder {a}:readers {a}:fence"},
+            {"the user may not use queues", "{x}", query, no_queue, without_queues, "1 {x}"},
+        });
 }
 
 TEST(CommandBytes, OfAQueryOfSlotsUseExist) {
     const Words slots{"{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
     const Words words{"3", "{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
-    expect_script(
-        detail::scripts::exist,
-        {
-            {.variant = "three slots", .resources = slots, .command = {.verb = Verb::exist}, .words = words},
-            {.variant = "the user may not use queues",
-             .resources = slots,
-             .command = {.verb = Verb::exist},
-             .to = {.quarantine = 1h, .allows_queue = false},
-             .words = words},
-        });
+    expect_script(detail::scripts::exist,
+                  {
+                      {"three slots", slots, Command{.verb = Verb::exist}, {}, {}, words},
+                      {"the user may not use queues", slots, Command{.verb = Verb::exist}, no_queue,
+                       Recipient{.quarantine = 1h, .allows_queue = false}, words},
+                  });
 }
 
 // ---- Names. Redis Cluster hashes what stands between the first brace and the next closing one, unless that
@@ -280,10 +175,8 @@ TEST(CommandBytes, OfAQueryOfSlotsUseExist) {
 TEST(AuxiliaryKeys, HaveTheHashTagOfTheResource) {
     const auto names = [](const char* variant, const std::string& resource, const std::string& queue,
                           const std::string& holder, const std::string& readers, const std::string& fence) {
-        expect_script(detail::scripts::query, {{.variant = variant,
-                                                .resources = {resource},
-                                                .command = query,
-                                                .words = {"5", resource, queue, holder, readers, fence}}});
+        expect_script(detail::scripts::query, {{variant, Words{resource}, query, no_queue, any_node,
+                                                Words{"5", resource, queue, holder, readers, fence}}});
     };
     names("no brace", "x", "{x}:queue", "{x}:holder", "{x}:readers", "{x}:fence");
     names("colons and blanks", "a: b", "{a: b}:queue", "{a: b}:holder", "{a: b}:readers", "{a: b}:fence");

@@ -13,8 +13,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::HasSubstr;
-
 /// Two of five nodes are held by another client. The other three are down, and this client knows it.
 struct MostNodesAreDown : testing::Test, WaitingWorld {
     MostNodesAreDown() : WaitingWorld(5) {

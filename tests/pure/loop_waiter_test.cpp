@@ -18,8 +18,6 @@ namespace redlock::test {
 namespace {
 
 using loop::LocalQueues;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class NoLoop final : public EventLoop {
 public:

@@ -9,6 +9,7 @@
 
 #include "seeded_entropy.hpp"
 #include "support/command_reader.hpp"
+#include "support/matchers.hpp"
 #include "support/redis_model.hpp"
 
 #include "os/network.hpp"
@@ -29,8 +30,6 @@
 #include <vector>
 
 namespace redlock::test {
-
-using namespace std::chrono_literals;
 
 /// What a server with too many clients sends before it closes a new connection (MemoryServer::last_words).
 inline constexpr const char* too_many_clients = "-ERR max number of clients reached\r\n";

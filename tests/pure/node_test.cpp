@@ -13,13 +13,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
-
 struct NodeTest : testing::Test, RoundDriverWorld {
     explicit NodeTest(NodesOptions options = {}) : RoundDriverWorld(1, options) {}
     MemoryServer& server() { return network.server(0); }

@@ -1,6 +1,8 @@
 // Matchers for the results of locks, for nodes in memory and for real ones.
 #pragma once
 
+#include "support/matchers.hpp"
+
 #include <redlock/lock.hpp>
 
 #include <gmock/gmock.h>
@@ -20,15 +22,6 @@ inline void PrintTo(const Result& result, std::ostream* out) {
 }  // namespace redlock
 
 namespace redlock::test {
-
-using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
 
 inline constexpr auto* the_resource = "orders:42";
 

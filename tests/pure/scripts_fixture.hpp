@@ -1,6 +1,7 @@
 // A fixture for tests of the scripts: a Redis in memory that executes them, and functions that call them.
 #pragma once
 
+#include "support/matchers.hpp"
 #include "support/redis_model.hpp"
 
 #include <redlock/detail/scripts.hpp>
@@ -16,11 +17,8 @@
 
 namespace redlock::test {
 
-using namespace std::chrono_literals;
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
 using support::RedisModel;
-using testing::StartsWith;
 using Words = std::vector<std::string>;
 
 inline const std::string me = "me";

@@ -7,8 +7,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::HasSubstr;
-
 /// Readers of the resource a. Their owners are names padded to 40 characters.
 struct Readers : Scripts {
     static std::string owner(std::string name) {

@@ -6,10 +6,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 // ---- The release
 
 TEST_F(Waiters, AreLeftAloneByAReleaseWithoutAQueue) {

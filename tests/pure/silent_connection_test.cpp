@@ -22,10 +22,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
-using testing::StartsWith;
-
 constexpr std::size_t size = 3;     // nodes
 constexpr std::size_t silent = 2;   // the node that stops to answer
 constexpr std::size_t replica = 3;  // the server that the Sentinels name later

@@ -18,10 +18,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::Not;
-
 /// Servers, nodes and a loop with one lock.
 struct LoopWorld : MemoryLoopWorld {
     explicit LoopWorld(const LockOptions& options, std::vector<std::string> its_resources = {"r"},

@@ -15,13 +15,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
-
 using EndOfWaiting = Waiting;
 
 struct EndOfWaitingWithoutIdle : Waiting {

@@ -17,16 +17,9 @@
 namespace redlock::test {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::Each;
-using testing::ElementsAre;
-using testing::Ge;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Le;
-using testing::Not;
-using testing::SizeIs;
+struct WaitingForOthers : Waiting {
+    WaitingForOthers() { others_hold(); }
+};
 
 // ---- The way of a waiter
 
@@ -126,15 +119,13 @@ TEST_F(Waiting, ReplacesAListenerThatWasIdleForLong) {
     }
 }
 
-TEST_F(Waiting, IsNotUsedForASingleAttempt) {
-    others_hold();
+TEST_F(WaitingForOthers, IsNotUsedForASingleAttempt) {
     EXPECT_EQ(lock(alice).try_acquire().error(), Errc::held_by_other);
     EXPECT_EQ(lock(alice, {.attempts = 1}).acquire().error(), Errc::held_by_other);
     EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SET", "delete"));
 }
 
-TEST_F(Waiting, IsNotUsedForSeveralResources) {
-    others_hold();
+TEST_F(WaitingForOthers, IsNotUsedForSeveralResources) {
     Lock both{alice, {"r", "s"}, {.retry = {.delay = 10ms}, .fair = true}, network.clock(), entropy};
     EXPECT_EQ(both.acquire().error(), Errc::held_by_other);
     EXPECT_THAT(verbs(0), Not(Contains("enter")));
@@ -159,8 +150,7 @@ TEST_F(Waiting, OutlastsTheRemainingMinimumHoldTime) {
 
 // ---- How often it asks
 
-TEST_F(Waiting, PollsAfterEachRetryPauseIfItIsFirst) {
-    others_hold();
+TEST_F(WaitingForOthers, PollsAfterEachRetryPauseIfItIsFirst) {
     (void)lock(alice, {.delay = 40ms}).acquire_for(200ms);
     EXPECT_GE(intervals().size(), 4U);
     EXPECT_THAT(intervals(), Each(AllOf(Ge(20ms), Le(43ms))));
@@ -191,8 +181,7 @@ TEST_F(Waiting, PollsWhenTheHolderHasDied) {
 
 // ---- What ends it early, and what does not
 
-TEST_F(Waiting, IgnoresAMessageForAnEarlierTicket) {
-    others_hold();
+TEST_F(WaitingForOthers, IgnoresAMessageForAnEarlierTicket) {
     auto mine = lock(alice, {.delay = 10s});
     (void)mine.acquire_for(10ms);
     forget_log();
@@ -214,8 +203,7 @@ TEST_F(Waiting, IgnoresAMessageForAnEarlierTicket) {
 }
 
 // The texts differ little from a ticket that this client has had.
-TEST_F(Waiting, IgnoresForeignMessages) {
-    others_hold();
+TEST_F(WaitingForOthers, IgnoresForeignMessages) {
     after(30ms, [&] {
         const auto ticket = queued(0).front();
         const auto channel = ticket.substr(0, ticket.find('|'));
@@ -229,8 +217,7 @@ TEST_F(Waiting, IgnoresForeignMessages) {
 }
 
 // A stray key there must not hide that the others are free.
-TEST_F(Waiting, MakesAnAttemptEachPollIntervalIfItIsFirst) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesAnAttemptEachPollIntervalIfItIsFirst) {
     after(10ms, [&] {
         for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
     });
@@ -241,8 +228,7 @@ TEST_F(Waiting, MakesAnAttemptEachPollIntervalIfItIsFirst) {
 }
 
 // Out of the queue, it would miss a release.
-TEST_F(Waiting, KeepsItsPlaceDuringSuchAnAttempt) {
-    others_hold();
+TEST_F(WaitingForOthers, KeepsItsPlaceDuringSuchAnAttempt) {
     auto mine = lock(alice, {.delay = 20ms});
     EXPECT_FALSE(mine.acquire_for(2 * algorithm::poll_interval));
     EXPECT_THAT(all(0, "SET"), SizeIs(3)) << "the first attempt, one that looks around, and the last";
@@ -251,8 +237,7 @@ TEST_F(Waiting, KeepsItsPlaceDuringSuchAnAttempt) {
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
-TEST_F(Waiting, LeavesTheQueueIfSuchAnAttemptSucceeds) {
-    others_hold();
+TEST_F(WaitingForOthers, LeavesTheQueueIfSuchAnAttemptSucceeds) {
     after(10ms, [&] {
         for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
     });
@@ -263,8 +248,7 @@ TEST_F(Waiting, LeavesTheQueueIfSuchAnAttemptSucceeds) {
 }
 
 // Those in front may be unable to come.
-TEST_F(Waiting, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     after(10ms, [&] {
         hold(0, "redlock:wake:z|1");
@@ -277,8 +261,7 @@ TEST_F(Waiting, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
 }
 
 // The waiter makes one such attempt after each holder that the home node has reported.
-TEST_F(Waiting, LooksAroundAgainWhenAnotherHolderHasGone) {
-    others_hold();
+TEST_F(WaitingForOthers, LooksAroundAgainWhenAnotherHolderHasGone) {
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     const auto reserve = [&] { hold(0, "redlock:wake:z|1"); };
     after(10ms, reserve);
@@ -295,16 +278,14 @@ TEST_F(Waiting, LooksAroundAgainWhenAnotherHolderHasGone) {
     (void)lock(alice).acquire_for(5s);
 }
 
-TEST_F(Waiting, MakesAnAttemptDespiteAHolderOnlyIfItIsFirst) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesAnAttemptDespiteAHolderOnlyIfItIsFirst) {
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     (void)lock(alice).acquire_for(3s);
     EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
 }
 
 // An attempt now would take from the woken waiter what is reserved for it.
-TEST_F(Waiting, MakesNoAttemptWhileAnotherHasTheReservation) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesNoAttemptWhileAnotherHasTheReservation) {
     hold(0, "redlock:wake:z|1");
     after(2 * algorithm::poll_interval - 10ms, [&] {
         EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
@@ -329,8 +310,7 @@ TEST_F(Waiting, PollsAtTheExpiryWithAtMostThreeWaitersInFront) {
 }
 
 // Two that collide for the first time are told apart by the queue.
-TEST_F(Waiting, BacksOffAfterTheSecondFailedAttemptInARow) {
-    others_hold();
+TEST_F(WaitingForOthers, BacksOffAfterTheSecondFailedAttemptInARow) {
     after(50ms, [&] { release_at(0, "other"); });
     (void)lock(alice, {.delay = 200ms}).acquire_for(150ms);
     const auto may_take = arguments(0, "enter", 5);
@@ -355,8 +335,7 @@ struct WaitingForAContestedHome : Waiting {
 };
 
 // What is reserved for it is kept from everybody else. Its pause only keeps it from taking what is free.
-TEST_F(Waiting, MakesAnAttemptAtOnceIfWokenInItsPause) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesAnAttemptAtOnceIfWokenInItsPause) {
     network.server(1).latency = 10ms;
     after(50ms, [&] { release_at(0, "other"); });
     after(110ms, [&] {
@@ -381,8 +360,7 @@ TEST_F(WaitingForAContestedHome, MakesAnAttemptAtTheEndOfItsPauseIfWokenAgain) {
 }
 
 // What it took is to go to nobody else: who else wants it was refused elsewhere, too.
-TEST_F(Waiting, WakesNobodyWithAFailedAttempt) {
-    others_hold();
+TEST_F(WaitingForOthers, WakesNobodyWithAFailedAttempt) {
     ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     after(50ms, [&] { release_at(0, "other"); });
     after(75ms, [&] {
@@ -395,8 +373,7 @@ TEST_F(Waiting, WakesNobodyWithAFailedAttempt) {
 
 // ---- Another home
 
-TEST_F(Waiting, MovesToTheNextNodeAtOnceIfItsConnectionEnds) {
-    others_hold();
+TEST_F(WaitingForOthers, MovesToTheNextNodeAtOnceIfItsConnectionEnds) {
     Words former;
     after(100ms, [&] {
         former = queued(0);
@@ -414,8 +391,7 @@ TEST_F(Waiting, MovesToTheNextNodeAtOnceIfItsConnectionEnds) {
 
 // The waiters of a home node that has failed arrive at the next node in any order. A waiter that is the first
 // there only because it has arrived first must not overtake the others.
-TEST_F(Waiting, MakesNoAttemptBecauseItIsTheFirstToArriveAtANode) {
-    others_hold();
+TEST_F(WaitingForOthers, MakesNoAttemptBecauseItIsTheFirstToArriveAtANode) {
     const auto older_waits_at = [&](std::size_t node) {
         ask(node, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     };
@@ -432,8 +408,7 @@ TEST_F(Waiting, MakesNoAttemptBecauseItIsTheFirstToArriveAtANode) {
     EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
 }
 
-TEST_F(Waiting, KeepsItsPlaceIfItsConnectionIsCut) {
-    others_hold();
+TEST_F(WaitingForOthers, KeepsItsPlaceIfItsConnectionIsCut) {
     Words former;
     after(400ms, [&] {
         former = queued(0);
@@ -449,8 +424,7 @@ TEST_F(Waiting, KeepsItsPlaceIfItsConnectionIsCut) {
     EXPECT_GE(std::stoi(arguments(0, "enter", 3).back()), 390'000) << "it has kept its age";
 }
 
-TEST_F(Waiting, SendsAFormerTicketUntilTheHomeNodeHasAnswered) {
-    others_hold();
+TEST_F(WaitingForOthers, SendsAFormerTicketUntilTheHomeNodeHasAnswered) {
     after(400ms, [&] { network.server(0).close_connections(now()); });
     (void)lock(alice, {.delay = 20ms}).acquire_for(1s);
     const auto tickets = arguments(0, "enter", 1);
@@ -481,8 +455,7 @@ TEST_F(Waiting, LeavesNoTicketBehindAfterManyCutConnections) {
 }
 
 // Each node cuts it off twice within a poll interval.
-TEST_F(Waiting, ListensAgainSoonWhenAllNodesHaveCutItOff) {
-    others_hold();
+TEST_F(WaitingForOthers, ListensAgainSoonWhenAllNodesHaveCutItOff) {
     for (int i = 1; i <= 40; ++i)
         after(i * 5ms, [&] {
             for (std::size_t node = 0; node < size; ++node) network.server(node).close_connections(now());
@@ -493,8 +466,7 @@ TEST_F(Waiting, ListensAgainSoonWhenAllNodesHaveCutItOff) {
 }
 
 // A server that accepts connections and ends them at once.
-TEST_F(Waiting, DoesNotStayAtAHomeNodeThatEndsItsConnections) {
-    others_hold();
+TEST_F(WaitingForOthers, DoesNotStayAtAHomeNodeThatEndsItsConnections) {
     network.server(0).refuses_command = [&](const Words& words) {
         if (verb_of(words) == "enter")
             network.clock().after(2ms, [&] { network.server(0).close_connections(now()); });
@@ -505,8 +477,7 @@ TEST_F(Waiting, DoesNotStayAtAHomeNodeThatEndsItsConnections) {
 }
 
 // Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
-TEST_F(Waiting, LeavesAHomeNodeThatFailedInItsAttempt) {
-    others_hold();
+TEST_F(WaitingForOthers, LeavesAHomeNodeThatFailedInItsAttempt) {
     network.server(0).refuses_command = [asked = 0](const Words& words) mutable {
         const bool look = words.front() == "SET" && ++asked == 2;
         return std::string{look ? "-OOM command not allowed\r\n" : ""};
@@ -562,8 +533,7 @@ TEST_F(WaitingAllAtOnce, ContinuesAtAHomeNodeWhoseReplyWasNotAwaited) {
 }
 
 // Otherwise each acquire() of this process would try in vain to listen there.
-TEST_F(Waiting, LeavesANodeAloneWhereItCannotConnectToListen) {
-    others_hold();
+TEST_F(WaitingForOthers, LeavesANodeAloneWhereItCannotConnectToListen) {
     (void)lock(alice).try_acquire();  // makes the connections for attempts
     network.server(0).refuses = true;
     after(6ms, [&] {
@@ -643,8 +613,7 @@ TEST_F(WaitingUnheard, GoesToAnotherNodeIfThatHappensAgain) {
 }
 
 // It is left alone as long as any node that failed, and not as a node that keeps no queue.
-TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
-    others_hold();
+TEST_F(WaitingForOthers, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
     auto& home = network.server(0);
     home.refuses_command = [&](const Words& words) {
         home.paused = home.paused || verb_of(words) == "enter";
@@ -663,8 +632,7 @@ TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
 }
 
 // A probe can take node_timeout in vain, so only a waiter that has another home node makes one.
-TEST_F(Waiting, WithoutAHomeNodeDoesNotProbe) {
-    others_hold();
+TEST_F(WaitingForOthers, WithoutAHomeNodeDoesNotProbe) {
     network.server(0).paused = true;
     EXPECT_FALSE(lock(alice).acquire_for(300ms));
     network.server(0).paused = false;
@@ -695,8 +663,7 @@ TEST_F(Waiting, UsesASubscriptionThatIsConfirmedWhileTheProcessIsSuspended) {
 }
 
 /// The home fails once while a client waits there or begins to. Then it is well again.
-struct WaitingElsewhere : Waiting {
-    WaitingElsewhere() { others_hold(); }
+struct WaitingElsewhere : WaitingForOthers {
     /// The home's answer to the first command of this kind comes after node_timeout.
     void home_is_late_once(const std::string& verb) {
         network.server(0).refuses_command = [this, verb](const Words& words) {
@@ -867,8 +834,7 @@ TEST_F(WaitingWhileRoundsShare, ListensAgainAfterAnOutage) {
     EXPECT_THAT(all(0, "leave and set"), SizeIs(1)) << "the message wakes the waiter";
 }
 
-TEST_F(Waiting, MovesToTheNextNodeIfItGetsNoReply) {
-    others_hold();
+TEST_F(WaitingForOthers, MovesToTheNextNodeIfItGetsNoReply) {
     after(100ms, [&] { network.server(0).paused = true; });
     (void)lock(alice, {.delay = 20ms}).acquire_for(400ms);
     const auto questions = all(1, "enter");
@@ -877,8 +843,7 @@ TEST_F(Waiting, MovesToTheNextNodeIfItGetsNoReply) {
     EXPECT_LE(std::stoi(argument(questions.front().words, 3)), 200'000) << "a node_timeout, and a question";
 }
 
-TEST_F(Waiting, KeepsItsAgeFromPollToPoll) {
-    others_hold();
+TEST_F(WaitingForOthers, KeepsItsAgeFromPollToPoll) {
     (void)lock(alice, {.delay = 20ms}).acquire_for(200ms);
     const auto questions = all(0, "enter");
     ASSERT_GE(questions.size(), 5U);

@@ -31,8 +31,6 @@
 
 namespace redlock::test {
 
-using std::chrono::milliseconds;
-
 /// More processors than a test has rounds, so that no round shares its connections.
 inline constexpr std::size_t many_processors = 1'000'000;
 

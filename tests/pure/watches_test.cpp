@@ -17,9 +17,6 @@
 namespace redlock::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 /// Knows the descriptors that are watched. A descriptor stays in `known` until it is forgotten.
 class RecordingLoop final : public EventLoop {
 public:

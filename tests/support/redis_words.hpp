@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::support {
 
@@ -30,6 +32,14 @@ inline std::string lower(std::string_view word) {
     std::string result{word};
     std::ranges::transform(result, result.begin(), [](char c) { return lower(c); });
     return result;
+}
+
+/// Returns the words of a command as somebody types it: blanks separate them, and '' is the empty word.
+inline std::vector<std::string> typed(const char* text) {
+    std::vector<std::string> words;
+    std::istringstream all{text};
+    for (std::string word; all >> word;) words.push_back(word == "''" ? "" : word);
+    return words;
 }
 
 /// Parses an integer as Redis does: no sign but a minus, no leading zero.
