@@ -70,9 +70,9 @@ struct NodesOptions {
     ///   keep other threads waiting. It must use neither these nodes nor their locks.
     /// - A child that is forked in the function must not return from it, because another thread of the parent
     ///   may have locked a mutex that the child would wait for.
-    /// - If it throws std::bad_alloc, so does the function of the library that connects, unless it releases.
-    ///   In a release, and after any other exception, the connection fails: the vote of the node is unknown,
-    ///   with the cause Errc::connection_failed and the text of the exception.
+    /// - If it throws std::bad_alloc, so does the function of the library that connects. After any other
+    ///   exception the connection fails: the vote of the node is unknown, with the cause
+    ///   Errc::connection_failed and the text of the exception.
     std::function<Credentials(std::string_view node)> credentials{};
 };
 

@@ -197,17 +197,6 @@ void Node::close_connections(Clock::time_point now) noexcept {
     shared_.clear();
 }
 
-void Node::repeat_later(const Command& release, Clock::time_point now) noexcept {
-    try {
-        detail::PendingReplies kept;
-        auto& it = kept.sent(release, nullptr);
-        if (release.hold_remaining > release.hold_remaining.zero())
-            it.hold_until = now + release.hold_remaining;
-        config_.kept_releases->keep(std::move(kept), false);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the key stays until its ttl ends
-    }
-}
-
 // ---- Listeners
 
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {

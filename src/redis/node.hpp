@@ -211,8 +211,6 @@ public:
     /// way.
     void close_connections(Clock::time_point now) noexcept;
 
-    /// Keeps a release for which there is no memory now, and sends it when the node answers.
-    void repeat_later(const Command& release, Clock::time_point now) noexcept;
     /// Keeps the releases of a broken connection, and sends them again later.
     void repeat_later(detail::PendingReplies releases) noexcept {
         config_.kept_releases->keep(std::move(releases), true);

@@ -63,13 +63,6 @@ void NodeGroup::give_up() noexcept {
     for (const auto& node : nodes_) node->close_connections(network_.clock().now());
 }
 
-void NodeGroup::repeat_later(std::span<const Request> requests) noexcept {
-    for (const auto& [command, to] : requests)
-        for (std::size_t node = 0; node < nodes_.size(); ++node)
-            if (to[node] && detail::effect_of(command) == detail::KeyEffect::releases)
-                nodes_[node]->repeat_later(command, network_.clock().now());
-}
-
 bool NodeGroup::send_the_rest(Clock::time_point deadline, bool repeats) {
     return send_the_rest(std::array{this}, deadline, repeats);
 }

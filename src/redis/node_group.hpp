@@ -93,8 +93,6 @@ public:
         const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
         return node_timeout() * (in_turn ? static_cast<int>(nodes_.size()) : 1);
     }
-    /// Keeps the releases of a round that could not be made for lack of memory. Later rounds send them.
-    void repeat_later(std::span<const Request> requests) noexcept;
     /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
     /// Requires that no round and no background task is under way. Returns true if nothing is left to do. See
     /// Node::append_unfinished() for `repeats`.

@@ -29,13 +29,8 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       now_(clock_.now()) {
     // refresh() returns true if the node has written releases of earlier rounds again. They may still be
     // unsent when this round ends.
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        try {
-            if (nodes_[node]->refresh(now_, node, round_)) has_unsent_release_ = true;
-        } catch (const std::bad_alloc&) {
-            if (!round_.is_release()) throw;  // see continue_without()
-        }
-    }
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (nodes_[node]->refresh(now_, node, round_)) has_unsent_release_ = true;
 }
 
 RoundDriver::~RoundDriver() {
@@ -74,24 +69,6 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    try {
-        begin_to_ask(node);
-    } catch (const std::bad_alloc&) {
-        continue_without(node);
-    }
-}
-
-/// Ends the round for a node for which there is no memory, if the command is a release. The other nodes must
-/// get the release nevertheless, and this node sends it later. If the command is another one, throws. Must be
-/// called by a handler of std::bad_alloc.
-void RoundDriver::continue_without(std::size_t node) {
-    if (!round_.is_release()) throw;
-    nodes_[node]->repeat_later(round_.requests().front().command, now_);
-    round_.end(node, Errc::connection_failed, "no memory", now_);
-    if (connections_[node]) check_in(node);
-}
-
-void RoundDriver::begin_to_ask(std::size_t node) {
     // A round with several requests extends several leases. The SET of a lease may still be pending on
     // another connection. The node would refuse an extension that overtakes this SET.
     if (round_.requests().size() > 1)
@@ -191,28 +168,16 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
     const auto node = round_.only_one_sent();
     if (!node || !connections_[*node]->ready() || connections_[*node]->unsent()) return false;
-    try {
-        connections_[*node]->blocking_receive();
-        now_ = clock_.now();
-        take_answers(*node);
-    } catch (const std::bad_alloc&) {
-        continue_without(*node);
-    }
+    connections_[*node]->blocking_receive();
+    now_ = clock_.now();
+    take_answers(*node);
     return true;
 }
 
 // ---- One node
 
-void RoundDriver::proceed(std::size_t node) {
-    try {
-        go_on(node);
-    } catch (const std::bad_alloc&) {
-        continue_without(node);
-    }
-}
-
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
-void RoundDriver::go_on(std::size_t node) {
+void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
     // There is nothing to read from a ready connection before the commands are sent.

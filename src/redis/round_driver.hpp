@@ -81,13 +81,10 @@ private:
 
     void end() noexcept;
     void ask(std::size_t node);
-    void begin_to_ask(std::size_t node);
-    void continue_without(std::size_t node);
     void begin(std::size_t node);
     bool check_out(std::size_t node);
     void give_up(const Step& step);
     void proceed(std::size_t node);
-    void go_on(std::size_t node);
     bool may_send(std::size_t node);
     bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
     void send(std::size_t node);

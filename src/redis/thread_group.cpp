@@ -68,15 +68,10 @@ void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limi
         return;
     }
     const UnderWay round{rounds_};
-    try {
-        if (may_share_ && shares(requests, round.count()))
-            shared_.ask(requests, limits, tallies, follows(limits));
-        else
-            own_.ask(requests, limits, tallies);
-    } catch (const std::bad_alloc&) {
-        own_.repeat_later(requests);
-        throw;
-    }
+    if (may_share_ && shares(requests, round.count()))
+        shared_.ask(requests, limits, tallies, follows(limits));
+    else
+        own_.ask(requests, limits, tallies);
 }
 
 /// If a round of several extensions follows commands of both sets, it uses the own set. The node then refuses

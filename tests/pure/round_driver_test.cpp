@@ -4,10 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <new>
-#include <string_view>
-
 namespace redlock::test {
 namespace {
 
@@ -417,74 +413,6 @@ TEST(RoundDriver, APermanentCauseIsReportedForANodeThatIsLeftAlone) {
     EXPECT_EQ(report.cause, Errc::authentication_failed);
     EXPECT_EQ(report.detail, "after: authentication failed, NOAUTH Authentication required.");
     EXPECT_FALSE(report.sent);
-}
-
-// ---- Memory
-
-/// Each new connection to one of three nodes throws std::bad_alloc, as NodesOptions::credentials may.
-struct ANodeWithoutMemory : testing::TestWithParam<std::size_t> {
-    ANodeWithoutMemory() {
-        auto configs = for_one_process(world.network.configs());
-        configs[GetParam()].credentials = [this](std::string_view) -> Credentials {
-            if (!has_memory) throw std::bad_alloc{};
-            return {};
-        };
-        world.group = std::make_unique<NodeGroup>(configs, NodesOptions{}, world.network);
-        EXPECT_EQ(world.acquire("A").granted(), 3U);
-        world.network.pass(5ms);
-    }
-    /// All connections end, and there is no memory for new ones.
-    void lose_connections() {
-        for (std::size_t node = 0; node < 3; ++node)
-            world.network.server(node).close_connections(world.network.clock().now());
-        world.network.pass(20ms);
-        has_memory = false;
-    }
-    void expect_release_on_the_others() {
-        for (std::size_t node = 0; node < 3; ++node)
-            EXPECT_EQ(world.holder(node), node == GetParam() ? "A" : "") << node;
-    }
-
-    RoundDriverWorld world{3};
-    bool has_memory = true;
-};
-INSTANTIATE_TEST_SUITE_P(Nodes, ANodeWithoutMemory, testing::Values(0U, 1U, 2U));
-
-TEST_P(ANodeWithoutMemory, KeepsNoReleaseFromTheOthers) {
-    lose_connections();
-    const auto tally = world.release("A");
-    EXPECT_EQ(tally.granted(), 2U);
-    EXPECT_EQ(tally[GetParam()].cause, Errc::connection_failed);
-    expect_release_on_the_others();
-    has_memory = true;
-    for (int i = 0; i < 3; ++i) {
-        world.network.pass(1s);
-        (void)world.extend("B");
-    }
-    EXPECT_EQ(world.holder(GetParam()), "");
-}
-
-// The memory is needed when TCP is connected.
-TEST_P(ANodeWithoutMemory, KeepsNoReleaseFromTheOthersIfItConnectsLate) {
-    lose_connections();
-    for (std::size_t node = 0; node < 3; ++node) world.network.server(node).unreachable = true;
-    world.network.clock().after(2ms, [&] {
-        for (std::size_t node = 0; node < 3; ++node) world.network.server(node).unreachable = false;
-    });
-    EXPECT_EQ(world.release("A").granted(), 2U);
-    expect_release_on_the_others();
-}
-
-TEST_P(ANodeWithoutMemory, KeepsNoReleaseThatNobodyAwaitsFromTheOthers) {
-    lose_connections();
-    (void)world.ask({world.request(Verb::compare_and_delete, "A")}, {.awaits_answers = false});
-    world.network.pass(50ms);
-    expect_release_on_the_others();
-}
-
-TEST_P(ANodeWithoutMemory, EndsAnExtension) {
-    lose_connections();
-    EXPECT_THROW((void)world.extend("A"), std::bad_alloc);
 }
 
 }  // namespace

@@ -452,7 +452,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     rounds.emplace(memory.configs(), options, network);
     auto& mine = release("mine");
     mine.request.to = NodeSet{0b001};
-    auto& theirs = asked.emplace_back(Verb::query, "theirs", "owner of theirs");
+    auto& theirs = release("theirs");
     theirs.request.to = NodeSet{0b010};
     network.during_wait([&] {
         begin(theirs);
@@ -463,34 +463,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     EXPECT_TRUE(others.front()->out_of_memory());
     EXPECT_EQ(mine.tally[0].vote, Vote::refused);
     make(theirs);
-    EXPECT_EQ(theirs.tally[1].vote, Vote::granted);
-}
-
-// B1. The thread that asks for the release has left before the leader begins it. There is no memory for a
-// connection to one node.
-TEST_F(SharedRoundsOfThreads, KeepALeftReleaseIfThereIsNoMemory) {
-    make(set("theirs"));
-    auto& mine = set("mine");
-    auto& undo = asked.emplace_back(Verb::compare_and_delete, "theirs", "owner of theirs",
-                                    RoundLimits{.awaits_answers = false});
-    network.during_wait([&] {
-        for (std::size_t node = 0; node < size; ++node) {
-            memory.server(node).close_connections(memory.clock().now());
-            memory.server(node).unreachable = true;
-        }
-        begin(undo);
-        ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
-        for (std::size_t node = 0; node < size; ++node) memory.server(node).unreachable = false;
-        network.has_memory = false;
-    });
-    make(mine);
-    for (int i = 0; i < 3; ++i) {
-        memory.pass(1s);
-        make(set("another " + std::to_string(i)));
-    }
-    memory.pass(5ms);
-    EXPECT_TRUE(network.has_memory) << "or this shows nothing";
-    for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(value(node, "theirs"), "") << node;
+    EXPECT_EQ(theirs.tally[1].vote, Vote::refused);
 }
 
 TEST_F(SharedRoundsOfThreads, ThrowInTheLeader) {
