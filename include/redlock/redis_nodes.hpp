@@ -31,13 +31,14 @@ struct NodesOptions {
     /// The order in which the round of an acquisition asks the nodes.
     Round round = Round::sequential;
 
-    /// How many unused connections to each node are kept between rounds. This many threads can start a round
-    /// at the same time without connecting anew. From 1 to 10000.
+    /// How many unused connections to each node are kept between rounds, apart from those on which a reply is
+    /// missing. This many threads can start a round at the same time without connecting anew. From 1 to
+    /// 10000.
     std::size_t max_idle = 64;
 
     /// If true, the rounds of all threads share one connection to each node while more rounds are under way
     /// than the machine has processors. The commands of many threads then go out in one write. In all other
-    /// cases, each round has connections of its own.
+    /// cases, each round has connections for itself.
     bool share_connections = true;
 
     /// After how much time without traffic the system checks whether a connection is alive (TCP keepalive). A

@@ -28,7 +28,7 @@ void FormerGroups::drop_done_locked() noexcept {
     std::erase_if(groups_, [](const auto& group) { return group->is_unused_ && group->close_if_done(); });
 }
 
-void FormerGroups::close(ThreadGroup& threads) noexcept {
+void FormerGroups::close(Lanes& threads) noexcept {
     std::vector<std::shared_ptr<LoopGroup>> groups;
     {
         const std::lock_guard guard{mutex_};
@@ -63,7 +63,7 @@ public:
         // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
         if (until_ && group_.now() >= *until_) {
             group_.read_all();
-            driver.take_ready({});
+            driver.read_clock();
         }
         until_ = driver.advance();
         if (!until_) round_.finish();

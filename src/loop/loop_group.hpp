@@ -2,8 +2,8 @@
 // rounds that the loop continues.
 #pragma once
 
+#include "../redis/lanes.hpp"
 #include "../redis/node_group.hpp"
-#include "../redis/thread_group.hpp"
 #include "listeners.hpp"
 #include "local_queues.hpp"
 #include "loop_network.hpp"
@@ -33,7 +33,7 @@ public:
     void unused(LoopGroup& group) noexcept;
     /// Sends the unsent releases of all groups, and those of the threads. Blocks for one node_timeout at
     /// most.
-    void close(ThreadGroup& threads) noexcept;
+    void close(Lanes& threads) noexcept;
     bool closed() const noexcept {
         const std::lock_guard guard{mutex_};
         return closed_;
@@ -65,7 +65,7 @@ public:
           Task(*SchedulerOwner::scheduler),
           former_(std::move(former)),
           network_(*SchedulerOwner::scheduler, loop, std::move(system)),
-          group_(configs, options, network_, NodeGroup::Connections::shared) {
+          group_(configs, options, network_) {
         SchedulerOwner::scheduler->set_last(this);
     }
     ~LoopGroup() override { SchedulerOwner::scheduler->set_last(nullptr); }

@@ -89,7 +89,7 @@ public:
     /// Returns an entry that is ready after wake(), until reset().
     virtual PollEntry poll_entry() const noexcept = 0;
     virtual void wake() noexcept = 0;
-    /// Requires that wake() was called once since the last reset().
+    /// Requires that wake() was called since the last reset().
     virtual void reset() noexcept = 0;
 
 protected:

@@ -242,8 +242,8 @@ public:
         if (open_->in_owning_process()) (void)!::write(ends_[1], "", 1);
     }
     void reset() noexcept override {
-        char byte = 0;
-        if (open_->in_owning_process()) (void)!::read(ends_[0], &byte, 1);
+        std::array<char, 64> bytes;
+        if (open_->in_owning_process()) (void)!::read(ends_[0], bytes.data(), bytes.size());
     }
 
 private:

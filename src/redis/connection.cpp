@@ -360,7 +360,7 @@ void Connection::run_or_break(Action action) {
     try {
         action();
     } catch (...) {
-        fail(Errc::connection_failed, {});
+        fail(std::make_error_code(std::errc::not_enough_memory), {});
         throw;
     }
 }
@@ -403,7 +403,7 @@ void Connection::write_all() {
     out_.clear();
     written_ = 0;
     tls_answers_ = 0;
-    if (collects_ && established() && pending_.has_unwritten()) pending_.record_write(network_.clock().now());
+    if (established() && pending_.has_unwritten()) pending_.record_write(network_.clock().now());
 }
 
 /// This is more than any expected reply needs. A server must not be able to fill the memory.

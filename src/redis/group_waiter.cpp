@@ -14,9 +14,8 @@ GroupWaiter::~GroupWaiter() {
 }
 
 /// A probe of a node that has failed may take node_timeout in vain. Therefore a waiter without a home node
-/// first tries the trusted nodes. If none of them accepts, it probes the others. It cannot leave the probes
-/// to the rounds, because these may use the other set of connections (sharing_choice.hpp), which has a health
-/// of its own.
+/// first tries the trusted nodes. If none of them accepts, it probes the others. It does not leave the
+/// probes to the rounds, because none may be under way.
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
     if (listener_) return listen_at_first(homes, true, limits);

@@ -1,6 +1,6 @@
 // The releases of one node that are to be sent again. A RedisNodes has several Node objects for each node:
-// one for rounds with connections of their own, one for the threads that share connections, and one for each
-// event loop. Each of them may send what the others have left behind.
+// one in each lane of its threads, and one for each event loop. Each of them may send what the others have
+// left behind.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -40,9 +40,9 @@ public:
     /// changed since the server has answered, the server should answer the kept releases, too.
     std::uint64_t changes() const noexcept { return changes_; }
 
+    bool none() const noexcept { return !any_; }
     /// Moves all releases to `to`, which has none, if RepeatedReleases::may_connect().
     void move_to(detail::RepeatedReleases& to, bool answers, Clock::time_point now) noexcept {
-        if (!any_) return;  // costs no lock in each round
         const std::lock_guard guard{mutex_};
         if (now < not_before_ || !releases_.may_connect(answers)) return;
         std::swap(releases_, to);

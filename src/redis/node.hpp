@@ -1,37 +1,33 @@
-// The client's side of one node, which is one of the N Redis masters that vote: its health, and its
-// connections between the rounds. A round sends a command to the nodes and counts their votes. It *checks
-// out* a connection from each node, and *checks it in* at its end. A RedisNodes has one Node for the rounds
-// with connections of their own, one for the threads that share connections, and one for each event loop.
+// The client's side of one node, which is one of the N Redis masters that vote: its connections in one
+// *lane*. A round sends a command to the nodes and counts their votes. A lane is one connection to each node,
+// and the connections that it replaces. A RedisNodes has several lanes for its threads (lanes.hpp), and one
+// for each event loop. What the lanes of the threads know together about the node is in Server (server.hpp).
 //
 // A reply is *pending* from the sending of its command until it is received. It is *late* if its round has
-// ended meanwhile. The connections that a round has for itself are here between the rounds (the struct Shared
-// is about the others):
+// ended meanwhile.
 //
-//     connection | meaning                                              | until
-//     -----------+------------------------------------------------------+-----------------------------------
-//     idle       | ready, no reply is pending                           | a command checks it out
-//     draining   | late replies are pending; or it is still being made, | a command checks it out; the last
-//                | and releases are queued behind its handshake         | reply has come; or it took too long
-//     probing    | it is being made, and no command is queued on it;    | a command checks it out, or it is
-//                | there is one at most                                 | ready, or it has failed
-//     listener   | subscribed to the channel on which a waiter, a       | a waiter checks it out
-//                | client that waits for a resource, receives the       |
-//                | message that wakes it (listener.hpp)                 |
+//     connection | meaning                                                   | until
+//     -----------+-----------------------------------------------------------+------------------------------
+//     current    | It gets the next command. There is one at most. It may    | it drains, or it breaks
+//                | still be in the making.                                   |
+//     draining   | It has late replies to read or releases to send, and gets | the last reply has come, or
+//                | no new commands, except for releases that must follow a   | it took too long
+//                | command on it.                                            |
+//     listener   | It is subscribed to the channel on which a waiter, a      | a waiter checks it out
+//                | client that waits for a resource, receives the message    |
+//                | that wakes it (listener.hpp).                             |
 //
 // Draining connections are kept because the release of a SET must be written on the connection on which the
-// SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md). Late replies
-// are read when the next round begins.
+// SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md).
 //
 // A node is *trusted* if it is expected to answer in time. After a failure it is in *back-off*, a pause that
 // grows with each failure (NodeHealth). After the pause a *probe* is due: one attempt to reach the node
-// again. If the round of this attempt ends before the connection is ready, the connection becomes the probing
-// one. The node is trusted again when it has answered a command or a handshake.
+// again. The node is trusted again when it has answered a command or a handshake.
 #pragma once
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/node_health.hpp>
-#include <redlock/detail/own_connection_choice.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/detail/repeated_releases.hpp>
 #include <redlock/nodes.hpp>
@@ -39,6 +35,7 @@
 #include "../os/network.hpp"
 #include "connection.hpp"
 #include "listener.hpp"
+#include "server.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -52,16 +49,6 @@
 #include <vector>
 
 namespace redlock {
-
-/// An event for the observer. The node keeps its events until the round is over, because no mutex may be held
-/// while the observer is called.
-struct NodeEvent {
-    enum class Kind : std::uint8_t { connecting, disconnected, wrote, backing_off };
-    Kind kind = Kind::connecting;
-    detail::NodeFailure failure{};
-    Clock::duration span{};  ///< the pause of a back-off, or the time for which commands were collected
-    std::size_t commands = 0;
-};
 
 /// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
 /// process.
@@ -84,22 +71,10 @@ protected:
     ~ConnectionUser() = default;
 };
 
-/// Deletes a connection, unless it belongs to the node, which shares it between rounds.
-struct DeleteUnlessShared {
-    DeleteUnlessShared() = default;
-    explicit DeleteUnlessShared(bool is_shared) noexcept : shared(is_shared) {}
-    DeleteUnlessShared(std::default_delete<Connection>) noexcept {}  // NOLINT(google-explicit-constructor)
-    void operator()(Connection* connection) const noexcept {
-        if (!shared) delete connection;
-    }
-    bool shared = false;
-};
-using CheckedOut = std::unique_ptr<Connection, DeleteUnlessShared>;
-
 /// The connection over which a round asks a node.
 struct CheckOut {
     /// Null if the node is not asked, because it is in back-off or because of the `obstacle`.
-    CheckedOut connection{};
+    Connection* connection = nullptr;
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
     /// A text for the report if the command must follow another one, and cannot be sent on its connection.
@@ -111,7 +86,7 @@ public:
     struct Options {
         std::size_t max_idle = 64;
         bool observed = false;  ///< true if somebody calls take_events()
-        bool shared = false;    ///< true if rounds share connections; see the functions below join()
+        bool collects = true;   ///< see Connection::set_collecting()
         std::size_t index = 0;  ///< the index of this node, which ConnectionUser::on_progress() gets
     };
 
@@ -123,36 +98,17 @@ public:
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
-    /// Prepares the node for a round: reads late replies, continues the handshake of the probing connection,
-    /// and reports the health of the node to the round. Finds out whether a reply is missing on the shared
-    /// connection, and forgets those that are broken and unused. If Sentinels name the server of this node,
-    /// drops connections to a *former master*, a server that they have replaced by another one. Sends
-    /// releases of broken connections again, and returns true if there are any: send_unsent() must then be
-    /// called until all is sent.
-    bool refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
+    /// Prepares the node for a round: reports the health of the node to the round, and forgets connections
+    /// that are broken and unused. Finds out whether a reply has been missing for too long. If Sentinels name
+    /// the server of this node, breaks connections to a *former master*, a server that they have replaced by
+    /// another one.
+    void refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner has a SET pending on a draining connection of this
     /// node. On another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    /// Checks out the connection over which one command must be sent; own_connection_choice.hpp has the table
-    /// of choices. `needed` is true if the outcome of the round depends on this node. A new connection to an
-    /// untrusted node is made only if the command is a release, the next probe is due, or `needed` is true.
-    CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
-
-    /// Does the same for the extensions of several owners. None of them may have a SET pending here.
-    CheckOut check_out_for_several(Clock::time_point now, bool needed);
-
-    /// Returns true if the command must be sent on a draining connection, behind a pending command.
-    bool must_follow(const Command& command);
-
-    /// Takes back a connection in any state.
-    void check_in(CheckedOut checked_out, Clock::time_point now);
-
-    // ---- Connections that rounds share (node_shared.cpp), in place of check_out() and check_in(). All these
-    // functions must be called by one thread at a time.
-
-    bool is_shared() const noexcept { return options_.shared; }
+    // ---- The connections (node_shared.cpp). All these functions must be called by one thread at a time.
 
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave() it.
@@ -172,12 +128,15 @@ public:
     void append_owing_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connection of this entry, and lets its users continue.
     void take_ready(const PollEntry& entry, Clock::time_point now);
+    /// Waits until the server sends something on this connection, and reads it; see Connection. Returns the
+    /// time.
+    Clock::time_point blocking_receive(Connection& connection);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
     /// function again at the latest. Disconnects the connections that are not needed any more.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Returns true if the sockets have not accepted all bytes.
     bool has_unsent() const noexcept;
-    void add_late_replies(detail::LateReplies& late) const noexcept;
+    void add_late_replies(detail::LateReplies& late) const;
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while a
     /// call of refused_to_queue() lasts, or if the node is not trusted. In the latter case, if `may_probe` is
@@ -192,9 +151,6 @@ public:
                           Clock::duration lasts = queue_refusal_duration);
     /// Returns the reason that the last call of refused_to_queue() got, or nothing if its time is over.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
-
-    /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.
-    bool send_unsent(Clock::time_point now);
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
     /// releases of broken connections then get one more attempt, even if the node is not trusted.
@@ -231,19 +187,6 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
-    struct Draining {
-        std::unique_ptr<Connection> connection;
-        Clock::time_point until;  // dropped if replies are still pending then
-    };
-
-    /// The draining connections that a command may use. The facts in an OwnSituation say which there are.
-    struct FoundDraining {
-        std::vector<Draining>::iterator follow{};
-        std::vector<Draining>::iterator behind_release{};
-        std::vector<Draining>::iterator unbound{};
-        std::vector<Draining>::iterator queued{};
-    };
-
     /// A connection that rounds share.
     struct Shared {
         std::unique_ptr<Connection> connection;
@@ -259,42 +202,22 @@ private:
 
     bool may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept;
     bool is_former_locked(const Connection& connection) const;
-    void drop_former_locked(Clock::time_point now);
-    void drain_locked(Clock::time_point now);
-    void advance_probe_locked(Clock::time_point now);
+    void drop_former_locked();
     void connected_locked(const Connection& connection);
-    // A draining connection is bound if a pending command on it must be followed by others (the table in
-    // own_connection_choice.hpp).
-    std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
-    std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
-    std::vector<Draining>::iterator with_release_of_locked(Resources resources);
-    std::vector<Draining>::iterator unbound_locked(detail::KeyEffect effect);
-    std::vector<Draining>::iterator being_made_locked();
-    std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
-    std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool cleans_up);
     std::unique_ptr<Connection> connect_locked(Clock::time_point now);
     void leave_address_locked(const Connection& connection) noexcept;
-    detail::OwnSituation situation_locked(detail::KeyEffect effect, Clock::time_point now, bool needed) const;
-    FoundDraining find_draining_locked(detail::OwnSituation& in, const Command& command,
-                                       Clock::time_point now);
-    CheckOut check_out_locked(detail::OwnSituation& in, const FoundDraining& found, Clock::time_point now);
-    void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
-    void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
-    void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
-                              Clock::time_point until);
     void drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
                      std::error_code cause = {}, const char* why = "") noexcept;
-    bool repeat_releases_locked(Clock::time_point now);
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
     void add_write(Connection& connection, Clock::duration waited) noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
     /// Records that the server answers. It should then answer the kept releases, too.
-    void answered_locked() noexcept { answered_ = config_.kept_releases->changes(); }
+    void answered_locked() noexcept { server_->answered = config_.kept_releases->changes(); }
     /// Returns true if the node is trusted, and has answered since the last release was kept.
     bool answers_locked() const noexcept {
-        return health_.trusted() && answered_ == config_.kept_releases->changes();
+        return server_->health.trusted() && server_->answered == config_.kept_releases->changes();
     }
 
     Shared& shared_of(const Connection& connection) const;
@@ -306,10 +229,12 @@ private:
     Shared& begin_shared_locked(Clock::time_point now);
     void drop_unused_locked(Clock::time_point now);
     bool repeat_shared_releases_locked(Clock::time_point now);
-    static void start_draining(Shared& it, Clock::time_point now) noexcept;
+    static void start_draining(Shared& it, Clock::time_point since) noexcept;
     void limit_draining();
     bool has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_point now) const;
+    struct Before;
     void progress(Shared& it, Clock::time_point now);
+    void let_users_continue(Shared& it, const Before& before, Clock::time_point now);
     void fail_if_silent(Clock::time_point now);
     void deliver_answers(Shared& it, Clock::time_point now) const;
     void record_sign_of_life(Shared& it, Clock::time_point now);
@@ -317,6 +242,7 @@ private:
     bool fail_if_outdated(Shared& it, Clock::time_point now);
     void fail_users(Shared& it, Clock::time_point now);
     void sweep(Clock::time_point now, bool repeats = true);
+    bool has_to_sweep() const noexcept;
     bool is_over(Shared& it, Clock::time_point now);
 
     // Constant after construction.
@@ -324,23 +250,17 @@ private:
     Network& network_;
     const Options options_;
 
-    // Guarded by mutex_, which is never held across a wait.
-    std::mutex mutex_;
-    detail::NodeHealth health_{};
-    std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
-    std::string server_{};                      // bytes of the address that the Sentinels have named last
-    std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
-    std::vector<std::unique_ptr<Connection>> idle_{};
-    std::vector<Draining> draining_{};
-    detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
-    std::uint64_t answered_ = 0;           // KeptReleases::changes() when the node answered last
-    std::unique_ptr<Connection> probe_{};  // the probing connection, or null
+    const std::shared_ptr<Server> server_;
+
+    // Guarded by server_->mutex.
+    std::string named_{};                  // Server::named when this object has looked last
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // the end of the time of refused_to_queue()
     detail::NodeFailure queue_refusal_{};
-    std::vector<NodeEvent> events_{};
 
-    std::vector<std::unique_ptr<Shared>> shared_{};  // used by one thread at a time
+    // Used by one thread at a time.
+    std::vector<std::unique_ptr<Shared>> shared_{};
+    detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
 };
 
 }  // namespace redlock

@@ -31,7 +31,9 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
     if (asks_sentinels) return asks_sentinels();
-    return Resolution::in_thread([node = *this](const std::stop_token& stop) {
+    auto node = *this;
+    node.server.reset();  // it owns the result, and must not be destroyed by this thread
+    return Resolution::in_thread([node = std::move(node)](const std::stop_token& stop) {
         OsNetwork network;
         return query_sentinels(node, stop, network);
     });
@@ -39,6 +41,11 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
 
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs) {
     for (auto& it : configs) it.kept_releases = std::make_shared<KeptReleases>();
+    return configs;
+}
+
+std::vector<NodeConfig> with_servers(std::vector<NodeConfig> configs) {
+    for (auto& it : configs) it.server = std::make_shared<Server>();
     return configs;
 }
 

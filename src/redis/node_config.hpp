@@ -5,6 +5,7 @@
 
 #include "../os/resolution.hpp"
 #include "kept_releases.hpp"
+#include "server.hpp"
 #include "tls.hpp"
 
 #include <atomic>
@@ -42,9 +43,13 @@ struct NodeConfig {
     std::shared_ptr<std::atomic<std::size_t>> first_address = std::make_shared<std::atomic<std::size_t>>(0);
     /// Shared by the Node objects of this node. If null, each of them has its own.
     std::shared_ptr<KeptReleases> kept_releases{};
+    /// Shared by the Node objects of this node that the threads use. If null, each of them has its own.
+    std::shared_ptr<Server> server{};
 };
 
 /// Returns the settings with new KeptReleases: those of one process for its Node objects.
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs);
+/// Returns the settings with new Servers: those of the threads.
+std::vector<NodeConfig> with_servers(std::vector<NodeConfig> configs);
 
 }  // namespace redlock

@@ -22,18 +22,16 @@ Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
 using namespace std::chrono_literals;
 
 NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-                     Connections connections)
+                     Writes writes)
     : options_(options),
       network_(network),
-      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)),
-      connections_(connections) {
+      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)) {
     for (const auto& config : configs)
         nodes_.push_back(std::make_unique<Node>(config, network_,
                                                 Node::Options{.max_idle = options_.max_idle,
                                                               .observed = options_.observer != nullptr,
-                                                              .shared = connections == Connections::shared,
+                                                              .collects = writes == Writes::collected,
                                                               .index = nodes_.size()}));
-    sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
 NodeGroup::~NodeGroup() {
@@ -43,7 +41,6 @@ NodeGroup::~NodeGroup() {
 void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     for (auto* const group : groups) {
         group->closed_ = true;
-        group->sender_.reset();
     }
     const auto& first = *groups.front();
     try {
@@ -87,31 +84,6 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
     return false;
 }
 
-/// Starts the background task that sends the unsent releases. If a round begins before the task runs, the
-/// round sends them (Node::refresh()).
-void NodeGroup::send_in_background() noexcept {
-    unsent_since_ = network_.clock().now();
-    sender_->start();
-}
-
-/// Sends as much of the unsent releases as the sockets accept at once. Does not wait for the sockets, because
-/// a round may check their connections out meanwhile. Returns when to call the function again. The pauses
-/// grow with the time that has passed. Returns Clock::never() if nothing is unsent, or after one
-/// node_timeout.
-Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
-    const auto since = unsent_since_.load();
-    bool unsent = false;
-    for (const auto& node : nodes_) {
-        try {
-            unsent = node->send_unsent(now) || unsent;
-        } catch (const std::bad_alloc&) {  // the next call tries again
-            unsent = true;
-        }
-    }
-    if (!unsent || now >= since + options_.node_timeout) return Clock::never();
-    return now + std::max<Clock::duration>((now - since) / 4, 1ms);
-}
-
 // ---- Rounds
 
 /// The release of a pending SET must be written on the connection of this SET (rule B5 in docs/rules.md), and
@@ -122,28 +94,6 @@ bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
     return requests.size() == 1 || std::ranges::all_of(requests, [](const Request& it) {
                return detail::effect_of(it.command) == detail::KeyEffect::extends;
            });
-}
-
-void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    if (requests.empty()) return;
-    if (!fit_in_one_round(requests)) {
-        for (std::size_t i = 0; i < requests.size(); ++i)
-            ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
-        return;
-    }
-    OngoingRound round{*this, requests, limits, tallies};
-    run(round.driver());
-    round.finish();
-}
-
-void NodeGroup::run(RoundDriver& driver) {
-    while (const auto until = driver.advance()) {
-        if (driver.try_blocking_receive(*until)) continue;
-        std::array<PollEntry, max_nodes> space;
-        const auto entries = driver.poll_entries(space);
-        network_.wait(entries, driver.now(), *until);
-        driver.take_ready(entries);
-    }
 }
 
 Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
@@ -165,14 +115,10 @@ bool NodeGroup::write_all(Clock::time_point now) {
     return unsent;
 }
 
-detail::LateReplies NodeGroup::late_replies() const noexcept {
+detail::LateReplies NodeGroup::late_replies() const {
     detail::LateReplies late;
     for (const auto& node : nodes_) node->add_late_replies(late);
     return late;
-}
-
-bool NodeGroup::must_follow(const Command& command) {
-    return std::ranges::any_of(nodes_, [&](const auto& node) { return node->must_follow(command); });
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {
@@ -198,10 +144,9 @@ NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request>
       round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes_.size(),
              tallies),
       driver_(group.nodes_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_,
-              group.connections_ == Connections::shared ? &group.woken_ : nullptr) {}
+              group.woken_) {}
 
 void NodeGroup::OngoingRound::finish() {
-    if (driver_.has_unsent_release()) group_.send_in_background();
     if (group_.options_.observer) group_.notify(requests_, tallies_, group_.network_.clock().now() - start_);
 }
 

@@ -15,7 +15,6 @@
 #include "node.hpp"
 #include "round_driver.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -28,12 +27,12 @@ class NodeGroup {
 public:
     class OngoingRound;
 
-    /// Whether each round has connections of its own, or the rounds share them.
-    enum class Connections : bool { of_each_round, shared };
+    /// Whether commands of several rounds are written together.
+    enum class Writes : bool { at_once, collected };
 
     /// Does no I/O. `network` must outlive the group.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-              Connections connections = Connections::of_each_round);
+              Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
     NodeGroup(const NodeGroup&) = delete;
@@ -41,10 +40,6 @@ public:
 
     /// Returns true if the requests can share one round. This is so for a single request and for extensions.
     static bool fit_in_one_round(std::span<const Request> requests) noexcept;
-
-    /// See Nodes::ask(). Makes one or several rounds, and blocks while they last. Requires that each round
-    /// has connections of its own.
-    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
     // ---- For an event loop or a leading thread (SharedRounds), whose rounds share connections. In each
     // turn, it continues with its rounds, writes, waits, and reads:
@@ -71,17 +66,13 @@ public:
         if (options_.observer) notify(requests, tallies, took);
     }
     /// Returns what the rounds that are over have left behind on the connections.
-    detail::LateReplies late_replies() const noexcept;
+    detail::LateReplies late_replies() const;
     /// Appends an entry for each connection.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Appends an entry for each connection on which a release has no reply although its round is over.
     void append_owing_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
     void take_ready(std::span<const PollEntry> entries);
-
-    /// If each round has connections of its own: returns true if the command must follow a command whose
-    /// reply is pending on one of them.
-    bool must_follow(const Command& command);
 
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
@@ -107,9 +98,6 @@ public:
 
 private:
     static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
-    void run(RoundDriver& driver);
-    void send_in_background() noexcept;
-    Clock::time_point send_unsent(Clock::time_point now);
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;
     void notify(std::string_view node, const NodeEvent& event) const;
@@ -118,10 +106,7 @@ private:
     Network& network_;
     detail::DuplicateServerCheck servers_;
     std::vector<std::unique_ptr<Node>> nodes_{};
-    const Connections connections_;
     WokenRounds woken_{};
-    std::atomic<Clock::time_point> unsent_since_{};  // when the last unsent release was left behind
-    std::unique_ptr<BackgroundTask> sender_{};
     bool closed_ = false;
 };
 

@@ -1,9 +1,8 @@
-// The connections of one node that rounds share: the rounds of an event loop, or those of many threads. The
-// *users* of a connection are the rounds that have a command pending on it, or wait until they may write
-// their command. Only one thread at a time calls these functions: the thread of the loop, the leading thread
-// or the background task of SharedRounds, or the thread that closes the nodes. They lock the mutex of Node
-// nevertheless, because they call functions that own connections use as well. It is not held while a user
-// continues, because the user may join and leave connections then.
+// The connections of one node in one lane. The *users* of a connection are the rounds that have a command
+// pending on it, or wait until they may write their command. Only one thread at a time calls these functions:
+// the thread that leads the lane or has it for itself, its background task, the thread of the event loop, or
+// the thread that closes the nodes. They lock the mutex of the Server only to use its health. It is not held
+// while a user continues, because the user may join and leave connections then.
 #include "node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -45,7 +44,8 @@ auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
         });
         return it == shared_.end() ? nullptr : it->get();
     };
-    // The connection with the SET comes first, as in bound_to_locked().
+    // The connection with the SET comes first. Another one may be bound by a description that was written
+    // meanwhile.
     if (auto* const by_key =
             find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
         return by_key;
@@ -57,12 +57,19 @@ auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
     });
 }
 
+std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        if (shared_to_follow(requests[i].command)) result.push_back(i);
+    return result;
+}
+
 SharingChoice Node::choose_locked(const Command& command, const Shared* current, bool follows,
                                   Clock::time_point now, bool needed) {
     using Current = SharingSituation::Current;
-    const bool due = needed || health_.probe_due(now);
+    const bool due = needed || server_->health.probe_due(now);
     // If a late reply has come, the node is trusted again, and needs no probe.
-    if (due) health_.trust_late_replies();
+    if (due) server_->health.trust_late_replies();
     auto state = Current::none;
     if (current) {
         const auto& connection = *current->connection;
@@ -72,29 +79,33 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
             state = former && !outstanding ? Current::outdated : Current::ready;
         else
             state = former || now - connection.since() >= detail::max_connecting ? Current::overdue
+                    : now - connection.since() >= config_.node_timeout / 8       ? Current::made_slowly
                                                                                  : Current::in_the_making;
     }
     const auto choice = detail::choose_connection({.effect = detail::effect_of(command),
                                                    .follows_draining = follows,
                                                    .current = state,
-                                                   .trusted = health_.trusted(),
+                                                   .trusted = server_->health.trusted(),
                                                    .probe = due});
     const bool asks = choice.connection >= SharingChoice::Connection::current;
     // A release is no probe: if it were answered late, the next probe would come after another pause.
     const bool probes = !detail::cleans_up(detail::effect_of(command));
-    if (asks && due && probes && !health_.trusted()) health_.begin_probe(now, network_.entropy());
+    if (asks && due && probes && !server_->health.trusted())
+        server_->health.begin_probe(now, network_.entropy());
     return choice;
 }
 
 CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
-    const std::lock_guard guard{mutex_};
+    const std::lock_guard guard{server_->mutex};
+    // The rounds of another lane may have learned since refresh() that the server was replaced.
+    if (config_.has_sentinels()) drop_former_locked();
     const auto& first = requests.front().command;
     auto* current = current_shared();
     auto* const before = requests.size() == 1 ? shared_to_follow(first) : nullptr;
     const auto choice = choose_locked(first, current, before != nullptr, now, needed);
     switch (choice.connection) {
         case SharingChoice::Connection::none: return {};
-        case SharingChoice::Connection::overtakes: return {.obstacle = "its SET is still pending"};
+        case SharingChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
         case SharingChoice::Connection::fresh: {
@@ -107,14 +118,13 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         }
     }
     ++current->users;
-    // The user does not own the connection, so DeleteUnlessShared does not delete it.
-    return {CheckedOut{current->connection.get(), DeleteUnlessShared{true}}, choice.worth_waiting_for};
+    return {current->connection.get(), choice.worth_waiting_for};
 }
 
 Node::Shared& Node::begin_shared_locked(Clock::time_point now) {
     auto fresh = std::make_unique<Shared>();
     fresh->connection = connect_locked(now);
-    fresh->connection->set_collecting(true);
+    fresh->connection->set_collecting(options_.collects);
     shared_.push_back(std::move(fresh));
     return *shared_.back();
 }
@@ -159,10 +169,11 @@ void Node::leave(const Connection& connection, const ConnectionUser& user, bool 
     if (gives_up && connection.was_ready()) start_draining(it, now);
 }
 
-/// The connection keeps its pending replies, but no SET is written on it any more.
-void Node::start_draining(Shared& it, Clock::time_point now) noexcept {
+/// The connection keeps its pending replies, but no SET is written on it any more. `since` is the beginning
+/// of the time for which it may drain.
+void Node::start_draining(Shared& it, Clock::time_point since) noexcept {
     if (std::exchange(it.drains, true)) return;
-    it.until = now + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
+    it.until = since + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
 }
 
 /// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it. Its releases
@@ -183,11 +194,9 @@ void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
 }
 
 void Node::append_owing_entries(std::vector<PollEntry>& entries) const {
-    for (const auto& it : shared_) {
-        detail::LateReplies late;
-        it->connection->pending().add_late_to(late);
-        if (!it->connection->broken() && late.released != 0) append_entry(*it, entries);
-    }
+    for (const auto& it : shared_)
+        if (!it->connection->broken() && it->connection->pending().has_late_release())
+            append_entry(*it, entries);
 }
 
 void Node::append_entry(const Shared& it, std::vector<PollEntry>& entries) const {
@@ -205,28 +214,52 @@ void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
     sweep(now);
 }
 
+/// The state of a connection before it is read.
+struct Node::Before {
+    explicit Before(const Connection& it)
+        : was_ready(it.was_ready()), pending(it.pending().count()), answered(it.pending().answered()) {}
+    bool was_ready;
+    std::size_t pending;
+    std::size_t answered;
+};
+
 void Node::progress(Shared& it, Clock::time_point now) {
-    auto& connection = *it.connection;
-    const bool was_ready = connection.was_ready();
-    const auto pending = connection.pending().count();
-    const auto answered = connection.pending().answered();
+    const Before before{*it.connection};
     try {
-        if (!fail_if_outdated(it, now)) connection.advance();
+        if (!fail_if_outdated(it, now)) it.connection->advance();
     } catch (
         const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
     }
-    if (!was_ready && connection.was_ready()) connected(connection);
-    if (connection.pending().count() < pending) {
-        it.has_replied = true;
-        // Replies that a round awaits are answers. Their rounds record that the node is alive.
-        const bool late = pending - connection.pending().count() > connection.pending().answered() - answered;
-        if (late && was_ready) {
-            const std::lock_guard guard{mutex_};
-            health_.replied_late();
-            answered_locked();
-        }
+    let_users_continue(it, before, now);
+}
+
+Clock::time_point Node::blocking_receive(Connection& connection) {
+    auto& it = shared_of(connection);
+    const Before before{connection};
+    try {
+        connection.blocking_receive();
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken
     }
-    const bool replied = connection.pending().count() < pending;
+    const auto now = network_.clock().now();
+    let_users_continue(it, before, now);
+    if (it.connection->broken()) sweep(now);
+    return now;
+}
+
+/// Lets the users of a connection continue after it was read.
+void Node::let_users_continue(Shared& it, const Before& before, Clock::time_point now) {
+    auto& connection = *it.connection;
+    if (!before.was_ready && connection.was_ready()) connected(connection);
+    const auto pending = connection.pending().count();
+    const bool replied = pending < before.pending;
+    it.has_replied = it.has_replied || replied;
+    // Replies that a round awaits are answers. Their rounds record that the node is alive.
+    const bool late = replied && before.pending - pending > connection.pending().answered() - before.answered;
+    if (late && before.was_ready) {
+        const std::lock_guard guard{server_->mutex};
+        server_->health.replied_late();
+        answered_locked();
+    }
     deliver_answers(it, now);
     if (replied) record_sign_of_life(it, now);
     let_write(it, now);
@@ -245,10 +278,10 @@ void Node::fail_if_silent(Clock::time_point now) {
     while (connection.awaits_reply_since_before(due) && connection.gone_stale()) progress(*current, now);
     if (connection.broken()) return sweep(now);
     if (!connection.awaits_reply_since_before(due)) return;
-    const std::lock_guard guard{mutex_};
+    const std::lock_guard guard{server_->mutex};
     fail_locked({Errc::timed_out, "a reply is missing"},
                 connection.pending().oldest_write() + config_.node_timeout);
-    start_draining(*current, now);
+    start_draining(*current, connection.pending().oldest_write());
 }
 
 static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
@@ -326,9 +359,9 @@ bool Node::has_unsent() const noexcept {
     return std::ranges::any_of(shared_, [](const auto& it) { return it->connection->unsent(); });
 }
 
-void Node::add_late_replies(detail::LateReplies& late) const noexcept {
+void Node::add_late_replies(detail::LateReplies& late) const {
     for (const auto& it : shared_)
-        if (!it->connection->broken()) it->connection->pending().add_late_to(late);
+        if (!it->connection->broken()) it->connection->pending().add_late_to(late, options_.index);
 }
 
 /// If the server may be a former master by now, breaks a connection that still has to write a command other
@@ -356,14 +389,21 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
 /// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the
 /// releases of the broken ones again, which can break another connection.
 void Node::sweep(Clock::time_point now, bool repeats) {
-    for (bool again = true; again;) {
+    for (bool again = has_to_sweep(); again;) {
         // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
         for (std::size_t i = 0; i < shared_.size(); ++i)
             if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
-        const std::lock_guard guard{mutex_};
+        const std::lock_guard guard{server_->mutex};
         drop_unused_locked(now);
         again = repeats && repeat_shared_releases_locked(now);
     }
+}
+
+/// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
+bool Node::has_to_sweep() const noexcept {
+    return !releases_.none() || !config_.kept_releases->none() ||
+           std::ranges::any_of(shared_,
+                               [](const auto& it) { return it->drains || it->connection->broken(); });
 }
 
 void Node::drop_unused_locked(Clock::time_point now) {

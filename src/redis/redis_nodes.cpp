@@ -5,8 +5,8 @@
 
 #include "../loop/loop_group.hpp"
 #include "../os/os_network.hpp"
+#include "lanes.hpp"
 #include "parse_address.hpp"
-#include "thread_group.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -128,7 +128,7 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
-    ThreadGroup& group() noexcept { return group_; }
+    Lanes& group() noexcept { return group_; }
     std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
                                               const std::shared_ptr<loop::Scheduler>& scheduler) {
         return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
@@ -140,7 +140,7 @@ private:
     const NodesOptions options_;
     const std::int64_t process_ = this_process();
     OsNetwork network_{options_.tcp_keepalive};
-    ThreadGroup group_;
+    Lanes group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 

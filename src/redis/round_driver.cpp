@@ -1,7 +1,5 @@
-// A *round* sends a command to the nodes and counts their votes. It can have its connections for itself: its
-// caller polls them, and the member `woken_` is null. Otherwise the round shares them with other rounds: the
-// Node objects read from them and call on_progress(), and `woken_` is the list of the rounds that can
-// continue.
+// A *round* sends a command to the nodes and counts their votes. The Node objects read from the connections,
+// and call on_progress(). `woken_` is the list of the rounds that can continue.
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
@@ -19,7 +17,7 @@ using detail::QuorumRound;
 using StepKind = QuorumRound::Step::Kind;
 
 RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                         Clock& clock, Clock::duration node_timeout, QuorumRound& round, WokenRounds* woken)
+                         Clock& clock, Clock::duration node_timeout, QuorumRound& round, WokenRounds& woken)
     : nodes_(nodes),
       servers_(servers),
       clock_(clock),
@@ -27,18 +25,14 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
-    // refresh() returns true if the node has written releases of earlier rounds again. They may still be
-    // unsent when this round ends.
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (nodes_[node]->refresh(now_, node, round_)) has_unsent_release_ = true;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->refresh(now_, node, round_);
 }
 
 RoundDriver::~RoundDriver() {
     end();
-    if (!woken_) return;
-    woken_->remove(*this);
-    // If memory ran out, end() may have left some connections checked out.
-    for (std::size_t node = 0; node < nodes_.size(); ++node) leave_shared(node, false);
+    woken_.remove(*this);
+    // If memory ran out, end() may not have left all connections.
+    for (std::size_t node = 0; node < nodes_.size(); ++node) leave(node);
 }
 
 void RoundDriver::end() noexcept {
@@ -46,9 +40,9 @@ void RoundDriver::end() noexcept {
         try {
             if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
             if (round_.is_left_alone(node)) report_left_alone(node);
-            if (connections_[node]) check_in(node);
+            leave(node);
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-            // The report or the connection of this node is lost.
+            // The report of this node is lost.
         }
     }
 }
@@ -74,36 +68,30 @@ void RoundDriver::ask(std::size_t node) {
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
             if (round_.includes(node, request) &&
-                !round_.exclude(node, request, "its SET is still pending", now_))
+                !round_.exclude(node, request, detail::set_is_pending, now_))
                 return;
-    if (check_out(node)) begin(node);
-    // Connecting and writing take time. Shared connections are written later, for many rounds together.
-    if (!woken_) now_ = clock_.now();
+    if (join(node)) begin(node);
 }
 
-/// Continues with a node after the check-out of a connection. If rounds share the connection, and this round
-/// may not write on it yet, the round is added to those that wait to write.
+/// Continues with a node after join(). If this round may not write on the connection yet, it is added to
+/// those that wait to write.
 ///
-/// The connection may break in proceed(), which then calls fail(). If the command is a release, fail() checks
-/// out another connection and calls begin() for it. After that, the outer call of begin() has nothing left to
+/// The connection may break in proceed(), which then calls fail(). If the command is a release, fail() joins
+/// another connection and calls begin() for it. After that, the outer call of begin() has nothing left to
 /// do, because its connection is not the connection of the node any more.
 void RoundDriver::begin(std::size_t node) {
-    const auto* const connection = connections_[node].get();
+    const auto* const connection = connections_[node];
     proceed(node);
-    if (woken_ && round_.is_connecting(node) && connections_[node].get() == connection)
+    if (round_.is_connecting(node) && connections_[node] == connection)
         nodes_[node]->wait_to_write(*connection, *this);
 }
 
 /// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.
-bool RoundDriver::check_out(std::size_t node) {
-    const bool needed = round_.needs(node);
-    const auto requests = round_.requests();
-    auto [connection, worth_waiting_for, obstacle] =
-        woken_                 ? nodes_[node]->join(requests, now_, needed)
-        : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
-                               : nodes_[node]->check_out_for_several(now_, needed);
+bool RoundDriver::join(std::size_t node) {
+    const auto [connection, worth_waiting_for, obstacle] =
+        nodes_[node]->join(round_.requests(), now_, round_.needs(node));
     if (obstacle) {  // The command cannot be sent now.
-        for (std::size_t i = 0; i < requests.size(); ++i)
+        for (std::size_t i = 0; i < round_.requests().size(); ++i)
             if (round_.includes(node, i)) round_.exclude(node, i, obstacle, now_);
         return false;
     }
@@ -111,12 +99,12 @@ bool RoundDriver::check_out(std::size_t node) {
         round_.on_postponed(node);
         return false;
     }
-    connections_[node] = std::move(connection);
+    connections_[node] = connection;
     round_.on_check_out(node, worth_waiting_for);
     // A release or the deletion of a description must be sent even if the round ends before the connection is
     // ready. If the connection breaks while it is being made, a release must be sent again. Therefore it is
     // queued on the connection now. on_sent() follows when the connection is established.
-    if (detail::cleans_up(round_.effect()) && !connections_[node]->ready()) write(node);
+    if (detail::cleans_up(round_.effect()) && !connection->ready()) write(node);
     return true;
 }
 
@@ -127,27 +115,10 @@ void RoundDriver::give_up(const Step& step) {
         round_.explain(step.node, detail);
     }
     if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, detail}, now_);
-    check_in(step.node, step.timed_out);
+    leave(step.node, step.timed_out);
 }
 
 // ---- Waiting
-
-std::span<PollEntry> RoundDriver::poll_entries(std::span<PollEntry> space) const noexcept {
-    if (woken_) return {};
-    std::size_t count = 0;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!round_.is_being_asked(node)) continue;
-        space[count] = connections_[node]->poll_entry();
-        space[count++].node = static_cast<std::uint8_t>(node);
-    }
-    return space.first(count);
-}
-
-void RoundDriver::take_ready(std::span<const PollEntry> entries) {
-    now_ = clock_.now();
-    for (const auto& entry : entries)
-        if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
-}
 
 /// Calls a recv() that blocks, in place of a poll() and a recv() that does not block. Returns false without
 /// waiting if the round waits for anything but one reply, or if the recv() could end after `until`.
@@ -168,9 +139,7 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
     const auto node = round_.only_one_sent();
     if (!node || !connections_[*node]->ready() || connections_[*node]->unsent()) return false;
-    connections_[*node]->blocking_receive();
-    now_ = clock_.now();
-    take_answers(*node);
+    now_ = nodes_[*node]->blocking_receive(*connections_[*node]);
     return true;
 }
 
@@ -179,10 +148,6 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
-    const bool was_ready = connection.ready();
-    // There is nothing to read from a ready connection before the commands are sent.
-    if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
-    if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected(connection);
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
     // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
@@ -198,7 +163,6 @@ void RoundDriver::proceed(std::size_t node) {
 /// it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
-    if (!woken_) return detail::cleans_up(round_.effect()) ? connection.established() : connection.ready();
     const bool may_write = nodes_[node]->may_write(connection, round_.effect(), now_);
     if (!may_write && connection.ready()) round_.on_held_back(node);
     return may_write;
@@ -213,9 +177,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
         proceed(node);
     } catch (const std::bad_alloc&) {
         out_of_memory_ = true;
-        leave_shared(node, false);
+        leave(node);
     }
-    if (out_of_memory_ || !round_.goes_on_waiting()) woken_->wake(*this);
+    if (out_of_memory_ || !round_.goes_on_waiting()) woken_.wake(*this);
     return connections_[node] && round_.is_connecting(node);
 }
 
@@ -242,7 +206,7 @@ struct RoundDriver::NodeCommand {
 
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
-    if (!awaits_reply_[node]) write(node);  // otherwise it was queued by check_out()
+    if (!awaits_reply_[node]) write(node);  // otherwise it was queued by join()
 }
 
 /// Writes the commands of all requests that lack the vote of this node.
@@ -256,7 +220,7 @@ void RoundDriver::write(std::size_t node) {
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
-    for (std::size_t i = 0; i < requests.size(); ++i)
+    for (std::size_t i = 0; i < round_.requests().size(); ++i)
         if (round_.lacks_vote(node, i)) commands.push_back(requests[i].command);
     connections_[node]->send(commands, *this, round_.awaits_answers());
 }
@@ -324,7 +288,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (vote.cause == Errc::read_only) connection.fail(vote.cause, text);
     const bool last = round_.on_vote(node, vote, std::move(text), now_);
     awaits_reply_[node] = !last;
-    if (last) check_in(node);
+    if (last) leave(node);
     return !last;
 }
 
@@ -335,13 +299,13 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     nodes_[node]->failed({cause, detail}, now_);
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
     const bool again = round_.on_failed(node, cause, detail, disconnected, now_, executed);
-    if (!again) return check_in(node);
-    // The round itself sends the release again, so check_in() must not leave it to the node. If there is no
+    if (!again) return leave(node);
+    // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.
     auto releases = connections_[node]->take_releases(*this);
-    check_in(node);
+    leave(node);
     try {
-        if (check_out(node)) begin(node);  // a release always gets a connection
+        if (join(node)) begin(node);  // a release always gets a connection
     } catch (const std::bad_alloc&) {
         nodes_[node]->repeat_later(std::move(releases));
         throw;
@@ -365,22 +329,13 @@ void RoundDriver::stop_awaiting(std::size_t node) noexcept {
     awaits_reply_.reset(node);
 }
 
-/// Gives the connection back. Replies that have not arrived are late from now on.
-void RoundDriver::check_in(std::size_t node, bool timed_out) {
-    auto& connection = *connections_[node];
-    if (woken_) return leave_shared(node, timed_out);
-    stop_awaiting(node);
-    // If a release or deletion is unsent, NodeGroup lets a background task send it.
-    has_unsent_release_ = has_unsent_release_ || (detail::cleans_up(round_.effect()) && connection.unsent());
-    nodes_[node]->check_in(std::move(connections_[node]), now_);
-}
-
-/// Leaves a shared connection. If the node has timed out, later rounds use another connection.
-void RoundDriver::leave_shared(std::size_t node, bool timed_out) noexcept {
+/// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out,
+/// later rounds use another connection.
+void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
     if (!connections_[node]) return;
     stop_awaiting(node);
     nodes_[node]->leave(*connections_[node], *this, timed_out, now_);
-    connections_[node].reset();
+    connections_[node] = nullptr;
 }
 
 }  // namespace redlock

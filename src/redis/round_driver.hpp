@@ -1,22 +1,10 @@
 // Executes the steps of a QuorumRound over real connections: sends the command of the round to the N Redis
-// masters (the *nodes*), takes their answers, and reports each event to the round. The caller of the driver
-// waits:
+// masters (the *nodes*), takes their answers, and reports each event to the round.
 //
-//     RoundDriver driver{...};
-//     while (const auto until = driver.advance()) {
-//         std::array<PollEntry, max_nodes> space;
-//         const auto entries = driver.poll_entries(space);
-//         network.wait(entries, driver.now(), *until);
-//         driver.take_ready(entries);
-//     }
-//
-// QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) keeps the
-// connections to one node between the rounds: the driver *checks* a connection *out*, and *checks it in* when
-// the node has answered.
-//
-// Many rounds can also share connections. The Node objects then read from them and call on_progress(), by
-// which a round that can continue adds itself to the list `woken`. The caller must call advance() for each
-// round in the list.
+// QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
+// to one node. Many rounds can share them: the Node objects read, and call on_progress(), by which a round
+// that can continue adds itself to the list `woken`. The caller must call advance() for each round in the
+// list.
 #pragma once
 
 #include <redlock/detail/command_encoding.hpp>
@@ -42,9 +30,8 @@ namespace redlock {
 class RoundDriver final : private ConnectionUser, public WokenRounds::Round {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round,
-                WokenRounds* woken = nullptr);
-    /// Gives all connections back to their nodes.
+                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round, WokenRounds& woken);
+    /// Leaves all connections.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;
@@ -53,27 +40,17 @@ public:
     /// the latest, or nothing if the round is over.
     std::optional<Clock::time_point> advance();
 
-    /// Returns an entry for each node that is being asked, in the memory of `space`, which must have room for
-    /// all nodes. Returns no entries if the connections are shared.
-    std::span<PollEntry> poll_entries(std::span<PollEntry> space) const noexcept;
+    /// Reads the clock. The caller must read from the connections and call this function before it calls
+    /// advance() because the instant has passed. A reply that has come in time then counts although it is
+    /// read late.
+    void read_clock() { now_ = clock_.now(); }
 
-    /// Continues with the nodes whose entries are ready. The caller must poll and call this function between
-    /// two calls of advance(), even if the instant has passed. A reply that has come in time then counts
-    /// although it is read late. If the connections are shared, there are no entries, and the call only reads
-    /// the clock.
-    void take_ready(std::span<const PollEntry> entries);
-
-    /// Replaces the wait and take_ready() by one system call if the round waits for one reply only. Returns
-    /// false, without blocking, if the round waits for anything else, or if the call could last longer than
-    /// `until`.
+    /// Replaces the wait by one system call if the round waits for one reply only. Returns false, without
+    /// blocking, if the round waits for anything else, or if the call could last longer than `until`.
     bool try_blocking_receive(Clock::time_point until);
 
     /// Returns the instant at which the driver has read the clock last.
     Clock::time_point now() const noexcept { return now_; }
-
-    /// After the end of the round: returns true if a release is not sent completely. It may be a release of
-    /// an earlier round, which a node sends again.
-    bool has_unsent_release() const noexcept { return has_unsent_release_; }
 
 private:
     using Step = detail::QuorumRound::Step;
@@ -82,7 +59,7 @@ private:
     void end() noexcept;
     void ask(std::size_t node);
     void begin(std::size_t node);
-    bool check_out(std::size_t node);
+    bool join(std::size_t node);
     void give_up(const Step& step);
     void proceed(std::size_t node);
     bool may_send(std::size_t node);
@@ -95,22 +72,20 @@ private:
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
     void stop_awaiting(std::size_t node) noexcept;
-    void check_in(std::size_t node, bool timed_out = false);
-    void leave_shared(std::size_t node, bool timed_out) noexcept;
+    void leave(std::size_t node, bool timed_out = false) noexcept;
 
     std::span<const std::unique_ptr<Node>> nodes_;
     detail::DuplicateServerCheck& servers_;
     Clock& clock_;
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
-    WokenRounds* const woken_;              // null unless the nodes share connections
+    WokenRounds& woken_;
     bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
     Clock::time_point now_;                 // updated after each step that takes time
     detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
-    std::array<CheckedOut, max_nodes> connections_{};
+    std::array<Connection*, max_nodes> connections_{};    // null if the round has none
     std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
-    bool has_unsent_release_ = false;
 };
 
 }  // namespace redlock

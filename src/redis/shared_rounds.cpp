@@ -25,6 +25,9 @@ enum class SharedRounds::Waited : std::uint8_t {
     and_was_not_sent,  ///< The thread has taken its round back.
 };
 
+/// What has become of a round that a thread has put into the inbox.
+enum class SharedRounds::Posted : std::uint8_t { as_leader, to_leader, refused };
+
 /// A round and the thread that asks for it. Both the thread and the leader, while it notifies the thread,
 /// count as users of the object. Therefore the leader can do that without a mutex, even if the thread has
 /// returned meanwhile.
@@ -138,10 +141,12 @@ auto SharedRounds::Askers::take() noexcept -> Asker* {
 // ---- The threads that ask
 
 SharedRounds::SharedRounds(const std::vector<NodeConfig>& configs, const NodesOptions& options,
-                           Network& network)
+                           Network& network, Admits admits)
     : network_(network),
       node_timeout_(options.node_timeout),
-      group_(configs, options, network, NodeGroup::Connections::shared) {
+      admits_(admits),
+      group_(configs, options, network,
+             admits == Admits::all ? NodeGroup::Writes::collected : NodeGroup::Writes::at_once) {
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
@@ -149,26 +154,29 @@ SharedRounds::~SharedRounds() {
     while (auto* const asker = free_.take()) delete asker;
 }
 
-void SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
+bool SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
                        Follows follows) {
     auto own = take_asker();
     own->begin(requests, limits, tallies);
     const auto start = network_.clock().now();
     bool is_first = false;
-    const bool leads = post(*own, is_first);
-    const auto waited =
-        leads ? Waited::until_it_leads : sleep(*own, is_first, limits.deadline - start, follows);
+    const auto posted = post(*own, is_first);
+    if (posted == Posted::refused) return false;
+    const auto waited = posted == Posted::as_leader ? Waited::until_it_leads
+                                                    : sleep(*own, is_first, limits.deadline - start, follows);
     if (waited == Waited::until_it_leads) lead(*own);
     if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
         const auto now = network_.clock().now();
         report_left(requests, tallies, waited == Waited::in_vain,
                     now < limits.deadline ? Errc::timed_out : Errc::deadline);
-        return group_.notify_left(requests, tallies, now - start);
+        group_.notify_left(requests, tallies, now - start);
+        return true;
     }
     if (own->failure) std::rethrow_exception(own->failure);
     own->round->finish();
     if (own->has_copies) std::ranges::move(own->tallies, tallies.begin());
+    return true;
 }
 
 auto SharedRounds::take_asker() -> OwnAsker {
@@ -202,15 +210,16 @@ bool SharedRounds::wake(Asker& asker, Waited reason) noexcept {
     return true;
 }
 
-/// Puts a round into the inbox. Returns true if its thread leads from now on. Otherwise the round has copies
-/// of its arguments.
-bool SharedRounds::post(Asker& own, bool& is_first) {
+/// Puts a round into the inbox. If another thread leads, the round has copies of its arguments. A leader that
+/// nobody may join may block, so it would not see the round.
+auto SharedRounds::post(Asker& own, bool& is_first) -> Posted {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
+        if (is_closed_) return Posted::refused;
         if (is_led_ && !own.has_copies) continue;
         is_first = inbox_.empty();
         inbox_.add(own);
-        return !std::exchange(is_led_, true);
+        return std::exchange(is_led_, true) ? Posted::to_leader : Posted::as_leader;
     }
 }
 
@@ -237,7 +246,7 @@ void SharedRounds::wake_leader(const Asker& own) {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
-        if (own.is_new && wakeup_ && !woken_.exchange(true)) wakeup = wakeup_.get();
+        if (own.is_new) wakeup = wakeup_.get();
     }
     if (wakeup) wakeup->wake();
 }
@@ -258,9 +267,13 @@ auto SharedRounds::leave(Asker& own) -> Waited {
         ++left_;
         for (const auto& [command, to] : own.requests) {
             released_left_ |= detail::PendingReplies::bits_of(command.resources);
-            bound_left_ |= detail::PendingReplies::bit_of(command.owner);
+            try {
+                bound_left_.push_back({detail::PendingReplies::hash_of(command.owner), to});
+            } catch (const std::bad_alloc&) {
+                binds_all_ = true;
+            }
         }
-        if (wakeup_ && !woken_.exchange(true)) wakeup = wakeup_.get();
+        wakeup = wakeup_.get();
     }
     if (wakeup) wakeup->wake();
     return Waited::in_vain;
@@ -279,20 +292,26 @@ void SharedRounds::report_left(std::span<const Request> requests, std::span<Tall
         }
 }
 
-bool SharedRounds::may_be_bound_to(std::string_view owner) const noexcept {
-    const auto left = bound_left_.load();  // first, as in may_precede()
-    return ((left | bound_late_) & detail::PendingReplies::bit_of(owner)) != 0;
+NodeSet SharedRounds::bound_nodes(const Command& command) const noexcept {
+    if (!has_late_replies()) return {};
+    const bool leaves_queue = command.queue && acquires(command.verb);
+    const auto owner = detail::PendingReplies::hash_of(command.owner);
+    const auto ticket = leaves_queue ? detail::PendingReplies::hash_of(command.queue->ticket) : owner;
+    const std::lock_guard guard{mutex_};
+    if (binds_all_) return NodeSet{}.set();
+    NodeSet nodes;
+    for (const auto* const list : {&bound_left_, &bound_late_})
+        for (const auto& it : *list)
+            if (it.owner == owner || it.owner == ticket) nodes |= it.nodes;
+    return nodes;
 }
 
-bool SharedRounds::may_precede(const Command& command) const noexcept {
+bool SharedRounds::may_release_before(const Command& command) const noexcept {
     // What was left is read first. The leader adds it to what is late before it removes it here, so a reader
     // that looks in the other order could miss it in both.
     const auto left = released_left_.load();
-    if (left_ == 0 && !has_late_replies_) return false;
-    const auto effect = detail::effect_of(command);
-    const bool is_independent = effect == detail::KeyEffect::acquires && !command.queue;
-    const auto released = left | released_late_;
-    return !is_independent || (released & detail::PendingReplies::bits_of(command.resources)) != 0;
+    return has_late_replies() && detail::may_follow_release(detail::effect_of(command)) &&
+           ((left | released_late_) & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
 std::size_t SharedRounds::new_rounds() const {
@@ -310,30 +329,42 @@ void SharedRounds::lead(Asker& own) noexcept {
         } catch (...) {  // no memory
             give_up(own);
         }
+    stop_leading();
+}
+
+/// Has another thread lead, or the background task if bytes are left.
+void SharedRounds::stop_leading() noexcept {
     if (!hand_over()) return;
     unsent_since_ = network_.clock().now();
     sender_->start();
 }
 
 void SharedRounds::make_turn(Asker& own) {
-    // It must exist before the inbox is taken, because a later round may use it.
-    const auto wakeup = wakeup_entry();
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
-    begin_new_rounds();
+    // It must exist before the inbox is taken, because a later round may use it.
+    if (admits_ == Admits::all) make_wakeup();
+    begin_new_rounds(&own);
     const auto until = write();
     wake_ended(&own);
     if (own.over) return;
-    poll(until, wakeup);
+    poll(own, until);
     advance_overdue(network_.clock().now());
     (void)advance_woken();
 }
 
-void SharedRounds::begin_new_rounds() {
+/// If `own` is the only round, and nobody may join now, nobody does until the end of the turn: a late reply
+/// is that of a round that is over.
+void SharedRounds::begin_new_rounds(const Asker* own) {
     Asker* chain = nullptr;
     {
         const std::lock_guard guard{mutex_};
         chain = inbox_.first();
+        const auto others = [own](const Askers& list) {
+            return list.last() && (list.first() != own || list.last() != own);
+        };
+        is_alone_ = own && !may_be_joined_locked() && !others(active_) && !others(inbox_);
+        is_closed_ = is_alone_;
         inbox_ = {};
         for (auto* it = chain; it; it = it->next) it->is_new = false;
     }
@@ -392,7 +423,7 @@ void SharedRounds::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, it->next);
         if (asker.until > now) continue;
-        asker.round->driver().take_ready({});
+        asker.round->driver().read_clock();
         advance(asker);
     }
 }
@@ -402,18 +433,29 @@ Clock::time_point SharedRounds::write() {
     Clock::time_point until;
     do {
         (void)advance_woken();
-        until = group_.write_collected(network_.clock().now());
+        const auto now = network_.clock().now();
+        try {
+            until = group_.write_collected(now);
+        } catch (const std::bad_alloc&) {  // for a release that is to be sent again, which is no matter of
+                                           // the rounds
+            until = now + 10ms;
+        }
     } while (advance_woken());
     for (const auto* it = active_.first(); it; it = it->next) until = std::min(until, it->until);
     return until;
 }
 
-void SharedRounds::poll(Clock::time_point until, const std::optional<PollEntry>& wakeup) {
+void SharedRounds::poll(Asker& own, Clock::time_point until) {
+    if (is_alone_ && own.round->driver().try_blocking_receive(until)) {
+        last_read_ = own.round->driver().now();
+        return;
+    }
     entries_.clear();
     const auto now = network_.clock().now();
-    if (wakeup)
-        entries_.push_back(*wakeup);
-    else  // the leader itself looks into the inbox in time
+    const bool has_wakeup = !is_alone_ && wakeup_;
+    if (has_wakeup)
+        entries_.push_back(wakeup_->poll_entry());
+    else if (!is_alone_)  // the leader itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     // wait() considers only some of the entries. The others are read in any case.
@@ -421,23 +463,27 @@ void SharedRounds::poll(Clock::time_point until, const std::optional<PollEntry>&
     if (too_many) until = std::min<Clock::time_point>(until, now + 10ms);
     network_.wait(entries_, now, until);
     for (auto i = Network::max_entries; i < entries_.size(); ++i) entries_[i].ready = true;
-    if (wakeup && std::exchange(entries_.front().ready, false)) {
-        wakeup_->reset();
-        woken_ = false;  // before the inbox is taken
+    // It is reset before the inbox is taken.
+    if (has_wakeup && std::exchange(entries_.front().ready, false)) wakeup_->reset();
+    take_ready();
+}
+
+/// Reads from the connections whose entries are ready. If there is no memory for a release that is to be sent
+/// again, a later turn tries again.
+void SharedRounds::take_ready() {
+    try {
+        group_.take_ready(entries_);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     }
-    group_.take_ready(entries_);
     last_read_ = network_.clock().now();
 }
 
-/// Returns nothing if the system has no descriptor left.
-std::optional<PollEntry> SharedRounds::wakeup_entry() {
-    if (!has_tried_wakeup_) {
-        auto made = network_.make_wakeup();
-        has_tried_wakeup_ = true;
-        const std::lock_guard guard{mutex_};
-        wakeup_ = std::move(made);
-    }
-    return wakeup_ ? std::optional{wakeup_->poll_entry()} : std::nullopt;
+/// Does nothing if the system has no descriptor left.
+void SharedRounds::make_wakeup() {
+    if (std::exchange(has_tried_wakeup_, true)) return;
+    auto made = network_.make_wakeup();
+    const std::lock_guard guard{mutex_};
+    wakeup_ = std::move(made);
 }
 
 /// Reads from all connections, without waiting.
@@ -445,8 +491,7 @@ void SharedRounds::read_all() {
     entries_.clear();
     group_.append_poll_entries(entries_);
     for (auto& entry : entries_) entry.ready = true;
-    group_.take_ready(entries_);
-    last_read_ = network_.clock().now();
+    take_ready();
 }
 
 void SharedRounds::end(Asker& asker, std::exception_ptr failure) noexcept {
@@ -461,15 +506,32 @@ void SharedRounds::end(Asker& asker, std::exception_ptr failure) noexcept {
 /// Wakes the threads whose rounds have ended, except the leader.
 void SharedRounds::wake_ended(const Asker* own) noexcept {
     if (ended_.empty()) return;
-    const auto late = group_.late_replies();
-    has_late_replies_ = late.any;
-    released_late_ = late.released;
-    bound_late_ = late.bound;
+    publish_late_replies();
     while (auto* const asker = ended_.take()) {
         if (asker == own)
             asker->over = true;
         else if (!wake(*asker, Waited::until_it_is_over))
             recycle_left(*asker);
+    }
+}
+
+void SharedRounds::publish_late_replies() noexcept {
+    detail::LateReplies late;
+    bool complete = false;
+    try {
+        late = group_.late_replies();
+        complete = true;
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
+    if (!complete) late.any = true;
+    released_late_ = late.released;
+    if (late.any || has_late_replies_) {
+        const std::lock_guard guard{mutex_};
+        bound_late_.swap(late.bound);
+        binds_all_ = !complete || (binds_all_ && left_ > 0);
+        has_late_replies_ = late.any;
+        // Otherwise those that are to follow would try again and again.
+        if (may_be_joined_locked()) is_closed_ = false;
     }
 }
 
@@ -493,7 +555,10 @@ void SharedRounds::end_left(Asker& asker) noexcept {
 void SharedRounds::recycle_left(Asker& asker) noexcept {
     {
         const std::lock_guard guard{mutex_};
-        if (--left_ == 0) released_left_ = bound_left_ = 0;
+        if (--left_ == 0) {
+            released_left_ = 0;
+            bound_left_.clear();
+        }
     }
     recycle(asker);
 }
@@ -514,7 +579,7 @@ void SharedRounds::give_up(Asker& own) noexcept {
 /// Names a waiting thread as the leader. If there is none, writes everything, and leaves without one. Returns
 /// true if nobody leads any more, and the sockets have not accepted all bytes.
 bool SharedRounds::hand_over() noexcept {
-    for (;; begin_new_rounds()) {
+    for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = it->previous)
             if (wake(*it, Waited::until_it_leads)) return false;
         end_left();
@@ -535,6 +600,7 @@ auto SharedRounds::resign() noexcept -> Resigned {
     OwnAsker successor{nullptr, {this}};
     {
         const std::lock_guard guard{mutex_};
+        is_closed_ = false;
         for (auto* it = inbox_.last(); it && !successor; it = it->previous) {
             if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
             ++it->users;  // its thread cannot return yet, because it needs the mutex in order to lead
@@ -548,6 +614,20 @@ auto SharedRounds::resign() noexcept -> Resigned {
     return Resigned::with_successor;
 }
 
+void SharedRounds::read_late() noexcept {
+    {
+        const std::lock_guard guard{mutex_};
+        if (is_led_ || network_.clock().now() - last_read_ < 1ms) return;
+        is_led_ = true;
+    }
+    try {
+        read_all();
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next round reads
+    }
+    publish_late_replies();
+    stop_leading();
+}
+
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
 /// Returns when to call the function again. See NodeGroup::send_unsent().
 Clock::time_point SharedRounds::send_unsent(Clock::time_point now) {
@@ -559,6 +639,7 @@ Clock::time_point SharedRounds::send_unsent(Clock::time_point now) {
         read_all();
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
     }
+    publish_late_replies();
     const auto since = unsent_since_.load();
     if (!hand_over() || now >= since + node_timeout_) return Clock::never();
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);

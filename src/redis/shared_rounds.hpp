@@ -1,9 +1,13 @@
-// The rounds of many threads on connections that they share. A *round* sends one command to N Redis masters,
-// the *nodes*, and counts their votes. Each thread that asks for a round blocks until it is over.
+// The rounds of threads in one *lane*, which is a connection to each node and those that it replaces. A
+// *round* sends one command to N Redis masters, the *nodes*, and counts their votes. Each thread that asks
+// for a round blocks until it is over.
 //
-// One of these threads *leads*: it alone uses the connections, and makes the rounds of all threads. In each
-// turn, the leader begins the new rounds, writes their commands together, waits for replies, and continues
-// with the rounds that have got one. The other threads sleep. The life of a round:
+// A thread that finds nobody on the lane *leads*: it alone uses the connections. On the lane that threads
+// share, it makes the rounds of all. Other lanes are mostly used by one thread at a time. Another thread
+// comes only if its command must follow one that is unanswered there. While there is no such command, nobody
+// is admitted, and the leader waits for a single reply in a recv() that blocks. In each turn, the leader
+// begins the new rounds, writes their commands together, waits for replies, and continues with the rounds
+// that have got one. The other threads sleep. The life of a round:
 //
 //     state   | meaning                                  | transitions
 //     --------+------------------------------------------+-------------------------------------------------
@@ -23,7 +27,9 @@
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. While it waits for replies, new rounds are collected.
 //    The thread whose round is the first in the inbox wakes the leader if this takes longer than
-//    max_collecting. A thread whose deadline is closer than that wakes the leader at once.
+//    max_collecting. A thread whose deadline is closer than that wakes the leader at once. Only the lane that
+//    threads share has a descriptor for this. On the others, the leader looks into the inbox after
+//    max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread whose round is new or active as its
@@ -72,8 +78,15 @@ namespace redlock {
 
 class SharedRounds {
 public:
+    /// Which rounds other threads make on the lane while one leads.
+    enum class Admits : bool {
+        followers,  ///< those whose commands must follow another one
+        all
+    };
+
     /// Does no I/O. `network` must outlive the object.
-    SharedRounds(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
+    SharedRounds(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+                 Admits admits = Admits::all);
     ~SharedRounds();
     SharedRounds(const SharedRounds&) = delete;
     SharedRounds& operator=(const SharedRounds&) = delete;
@@ -85,16 +98,24 @@ public:
         with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
     };
 
-    /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round().
-    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
+    /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round(). Returns
+    /// false, and does nothing, if another thread has the lane for itself, and there is nothing to follow any
+    /// more.
+    bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Follows follows = Follows::with_grace);
 
-    /// Returns true if a command about the same lock may be unanswered here although its round is over. The
-    /// command must then be sent here, because it could overtake the other one on another connection.
-    bool may_precede(const Command& command) const noexcept;
-    /// Returns true if a SET or a description of this owner may be unanswered here although its round is
-    /// over. May return true for another owner, too.
-    bool may_be_bound_to(std::string_view owner) const noexcept;
+    /// Returns true if a SET, an enter_queue or a description is unanswered here although its round is over,
+    /// and the command must follow it.
+    bool binds(const Command& command) const noexcept { return bound_nodes(command).any(); }
+    /// Returns the nodes from which the reply to such a command is missing.
+    NodeSet bound_nodes(const Command& command) const noexcept;
+    /// Returns true if the command can be refused unless it follows a release that may be unanswered here
+    /// although its round is over. May return true for other commands, too.
+    bool may_release_before(const Command& command) const noexcept;
+    /// Returns true if replies are missing although their rounds are over.
+    bool has_late_replies() const noexcept { return left_ > 0 || has_late_replies_; }
+    /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
+    void read_late() noexcept;
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
     bool is_late() const noexcept { return late_; }
 
@@ -136,7 +157,8 @@ private:
     OwnAsker take_asker();
     void recycle(Asker& asker) noexcept;
     bool wake(Asker& asker, Waited reason) noexcept;
-    bool post(Asker& own, bool& is_first);
+    enum class Posted : std::uint8_t;
+    Posted post(Asker& own, bool& is_first);
     Waited sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows);
     void wake_leader(const Asker& own);
     Waited leave(Asker& own);
@@ -144,21 +166,27 @@ private:
                      std::error_code cause) const;
     void lead(Asker& own) noexcept;
     void make_turn(Asker& own);
-    void begin_new_rounds();
+    void begin_new_rounds(const Asker* own);
     void begin(Asker& asker) noexcept;
     void advance(Asker& asker) noexcept;
     bool advance_woken() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
-    void poll(Clock::time_point until, const std::optional<PollEntry>& wakeup);
-    std::optional<PollEntry> wakeup_entry();
+    void poll(Asker& own, Clock::time_point until);
+    bool may_be_joined_locked() const noexcept {
+        return admits_ == Admits::all || left_ > 0 || binds_all_ || !bound_late_.empty();
+    }
+    void make_wakeup();
+    void take_ready();
     void read_all();
     void end(Asker& asker, std::exception_ptr failure) noexcept;
     void end_left() noexcept;
     void end_left(Asker& asker) noexcept;
     void recycle_left(Asker& asker) noexcept;
     void wake_ended(const Asker* own) noexcept;
+    void publish_late_replies() noexcept;
     void give_up(Asker& own) noexcept;
+    void stop_leading() noexcept;
     bool hand_over() noexcept;
     Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
@@ -168,21 +196,26 @@ private:
 
     Network& network_;
     const Clock::duration node_timeout_;
+    const Admits admits_;
 
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
     bool is_led_ = false;
-    std::unique_ptr<Wakeup> wakeup_{};  // made when it is first needed; null if there is no descriptor left
+    bool is_closed_ = false;  // nobody may join the leader, who may block in a recv()
+    // Made when it is first needed. Null if there is no descriptor left, and on the lanes that mostly one
+    // thread uses. The leader then looks into the inbox in time.
+    std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     Askers free_{};  // they are used again
     std::size_t free_count_ = 0;
+    std::vector<detail::LateReplies::Bound> bound_left_{};  // by the rounds that were left
+    std::vector<detail::LateReplies::Bound> bound_late_{};  // by those that are over
+    bool binds_all_ = false;                                // there was no memory for these lists
 
-    std::atomic<bool> woken_{false};  // wakeup_ was used, and has not been reset
     std::atomic<bool> late_{false};
     // The rounds that were left, until the leader has ended them. Written under mutex_.
     std::atomic<std::size_t> left_{0};
     std::atomic<std::uint64_t> released_left_{0};  // PendingReply::released of their commands
-    std::atomic<std::uint64_t> bound_left_{0};     // PendingReply::bound
 
     // Used by the leader only.
     NodeGroup group_;
@@ -190,12 +223,12 @@ private:
     Askers ended_{};  // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
+    bool is_alone_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};
 
     // What the rounds that are over have left behind on the connections. Written by the leader.
     std::atomic<bool> has_late_replies_{false};
     std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of these replies
-    std::atomic<std::uint64_t> bound_late_{0};     // PendingReply::bound
 
     std::atomic<Clock::time_point> unsent_since_{};
     std::unique_ptr<BackgroundTask> sender_{};

@@ -9,7 +9,7 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "redis/connection.hpp"
-#include "redis/node_group.hpp"
+#include "redis/lanes.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -47,7 +47,7 @@ public:
     VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
         : Nodes(names(nodes), the_node_timeout),
           network_(network),
-          group_(configs(nodes), {.node_timeout = the_node_timeout, .round = round}, network) {}
+          group_(configs(nodes), {.node_timeout = the_node_timeout, .round = round}, network, 64) {}
 
     Clock* required_clock() const noexcept override { return &network_; }
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -72,7 +72,7 @@ private:
     }
 
     VirtualNetwork& network_;
-    NodeGroup group_;
+    Lanes group_;
 };
 
 }  // namespace redlock::fuzz

@@ -65,8 +65,14 @@ TEST(ConnectionChoice, AnOverdueOrOutdatedConnectionIsReplacedUnlessForARelease)
                           (SharingChoice{Connection::fresh, trusted}));
             });
             EXPECT_EQ(choose_connection({releases, false, state, trusted, true}),
-                      (SharingChoice{Connection::current, trusted}));
+                      (SharingChoice{Connection::current, trusted && state == Current::outdated}));
         }
+}
+
+TEST(ConnectionChoice, AConnectionThatIsMadeSlowlyIsNotWorthWaitingForWithARelease) {
+    for (const auto effect : every_effect)
+        EXPECT_EQ(choose_connection({effect, false, Current::made_slowly, true, true}),
+                  (SharingChoice{Connection::current, effect != releases}));
 }
 
 TEST(ConnectionChoice, OtherwiseTheCurrentConnectionIsShared) {

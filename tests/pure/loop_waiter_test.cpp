@@ -315,7 +315,7 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
     }
     std::size_t subscriptions(std::size_t node = 0) { return all(node, "SUBSCRIBE").size(); }
 
-    NodeGroup group{network.configs(), {.node_timeout = 50ms}, network, NodeGroup::Connections::shared};
+    NodeGroup group{network.configs(), {.node_timeout = 50ms}, network};
     NoLoop no_loop;
     loop::Scheduler scheduler{no_loop, network.clock()};
     loop::Watches watches{no_loop};

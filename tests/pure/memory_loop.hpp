@@ -12,7 +12,7 @@
 #include "memory_network.hpp"
 
 #include "loop/loop_group.hpp"
-#include "redis/thread_group.hpp"
+#include "redis/lanes.hpp"
 
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -120,7 +120,7 @@ private:
     MemoryNetwork& network_;
     const NodesOptions options_;
     const std::vector<NodeConfig> configs_;
-    ThreadGroup group_;
+    Lanes group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 

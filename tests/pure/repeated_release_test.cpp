@@ -984,28 +984,6 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnothe
     expect_to_be_sent_by_rounds();
 }
 
-// A busy server answers on the idle connections, too, but executes nothing.
-TEST_F(RepeatedReleaseOfAThread, IsSentAgainToABusyServerAlthoughThereAreManyConnections) {
-    std::deque<Lock> locks;
-    for (int i = 0; i < 20; ++i) locks.push_back(held(std::to_string(i)));
-    auto& server = network.server(1);
-    server.paused = true;
-    for (auto& it : locks) it.unlock();  // each on a connection of its own
-    network.resume(1);
-    (void)query(nodes, "another");
-    auto it = held();
-    server.paused = true;
-    it.unlock();
-    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
-    network.resume(1);
-    for (int i = 0; i < 20; ++i) {
-        network.pass(2ms);
-        (void)query(nodes, "another");
-    }
-    EXPECT_GT(server.open_connections(), 10U) << "it is not sent on one after the other";
-    expect_to_be_sent_by_rounds();
-}
-
 // The newest releases replace the oldest ones.
 TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
     std::deque<Lock> locks;

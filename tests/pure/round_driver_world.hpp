@@ -3,7 +3,7 @@
 
 #include "memory_network.hpp"
 
-#include "redis/node_group.hpp"
+#include "redis/lanes.hpp"
 
 #include <redlock/observer.hpp>
 
@@ -38,11 +38,18 @@ private:
     }
 };
 
+/// The lanes of threads. Each round that is made while no other is under way has the same lane.
+class LanesOfATest final : public Lanes {
+public:
+    LanesOfATest(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
+        : Lanes(configs, options, network, 64) {}
+};
+
 struct RoundDriverWorld {
     explicit RoundDriverWorld(std::size_t nodes, NodesOptions options = {})
         : network{nodes}, names(std::make_shared<const std::vector<std::string>>(names_of(nodes))) {
         options.observer = &log;
-        group = std::make_unique<NodeGroup>(network.configs(options.quarantine), options, network);
+        group = std::make_unique<LanesOfATest>(network.configs(options.quarantine), options, network);
     }
 
     static std::vector<std::string> names_of(std::size_t nodes) {
@@ -75,7 +82,7 @@ struct RoundDriverWorld {
     const std::vector<std::string> resource{"r"};
     const Tally::Names names;
     NodeLog log{};
-    std::unique_ptr<NodeGroup> group{};
+    std::unique_ptr<LanesOfATest> group{};
 };
 
 }  // namespace redlock::test

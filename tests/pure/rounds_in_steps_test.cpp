@@ -1,4 +1,4 @@
-// Rounds that one thread makes in steps, as an event loop does.
+// Rounds that an event loop makes.
 #include "memory_loop_world.hpp"
 #include "round_driver_world.hpp"
 
@@ -13,107 +13,6 @@
 
 namespace redlock::test {
 namespace {
-
-/// A round of one request, with all that must outlive it.
-class SteppedRound {
-public:
-    SteppedRound(RoundDriverWorld& world, Request request, RoundLimits limits = {})
-        : request_(std::move(request)),
-          limits_(limits),
-          tally_(world.names),
-          round_(*world.group, {&request_, 1}, limits_, {&tally_, 1}) {}
-
-    RoundDriver& driver() { return round_.driver(); }
-    const Tally& tally() const { return tally_; }
-    bool over() const { return over_; }
-
-    /// Advances the round, and finishes it if it is over. Returns until when it waits.
-    Clock::time_point advance() {
-        const auto until = driver().advance();
-        over_ = !until;
-        if (over_) round_.finish();
-        return until.value_or(Clock::never());
-    }
-
-private:
-    Request request_;
-    RoundLimits limits_;
-    Tally tally_;
-    NodeGroup::OngoingRound round_;
-    bool over_ = false;
-};
-
-using Rounds = std::vector<std::unique_ptr<SteppedRound>>;
-
-/// Waits for all rounds at the same time, and continues with them, until all are over.
-void run(MemoryNetwork& network, const Rounds& rounds) {
-    for (;;) {
-        auto until = Clock::never();
-        std::vector<PollEntry> entries;
-        std::vector<std::size_t> counts;
-        for (const auto& round : rounds) {
-            if (!round->over()) until = std::min(until, round->advance());
-            std::array<PollEntry, max_nodes> space;
-            const auto of_round = round->driver().poll_entries(space);
-            entries.insert(entries.end(), of_round.begin(), of_round.end());
-            counts.push_back(of_round.size());
-        }
-        if (std::ranges::all_of(rounds, [](const auto& it) { return it->over(); })) return;
-        network.wait(entries, network.clock().now(), until);
-        auto rest = std::span{entries};
-        for (std::size_t i = 0; i < rounds.size(); ++i) {
-            if (!rounds[i]->over()) rounds[i]->driver().take_ready(rest.first(counts[i]));
-            rest = rest.subspan(counts[i]);
-        }
-    }
-}
-
-TEST(RoundInSteps, ManyRoundsOfOneThreadTakeAsLongAsOne) {
-    RoundDriverWorld world{3, {.round = Round::sequential}};
-    std::vector<std::vector<std::string>> resources;
-    for (std::size_t i = 0; i < 20; ++i) resources.push_back({"resource " + std::to_string(i)});
-    Rounds rounds;
-    for (const auto& resource : resources) {
-        auto request = world.request(Verb::set_if_absent, resource.front());
-        request.command.resources = resource;
-        rounds.push_back(std::make_unique<SteppedRound>(world, request));
-    }
-    const auto start = world.network.clock().now();
-    run(world.network, rounds);
-    for (const auto& round : rounds) EXPECT_EQ(round->tally().granted(), 3u);
-    EXPECT_EQ(world.network.clock().now() - start, 2 * 3ms)
-        << "the handshake and the SET at each node in turn";
-    EXPECT_EQ(std::ranges::count_if(world.log.lines, [](auto& it) { return it.starts_with("round of"); }),
-              20);
-}
-
-TEST(RoundInSteps, AReplyThatCameInTimeCountsIfTheLoopIsLate) {
-    RoundDriverWorld world{1};
-    (void)world.extend("A");
-    SteppedRound round{world, world.request(Verb::set_if_absent, "A")};
-    (void)round.advance();
-    world.network.pass(80ms);
-    std::array<PollEntry, 1> space{};
-    const auto entries = round.driver().poll_entries(space);
-    world.network.wait(entries, world.network.clock().now(), world.network.clock().now());
-    round.driver().take_ready(entries);
-    (void)round.advance();
-    EXPECT_TRUE(round.over());
-    EXPECT_EQ(round.tally()[0].vote, Vote::granted);
-}
-
-TEST(RoundInSteps, AnAbandonedRoundLeavesItsReplyBehindAndReportsThatItIsNotAwaited) {
-    RoundDriverWorld world{1};
-    (void)world.extend("A");
-    {
-        SteppedRound round{world, world.request(Verb::set_if_absent, "A")};
-        (void)round.advance();
-    }
-    EXPECT_EQ(world.holder(0), "A");
-    EXPECT_EQ(world.release("A")[0].vote, Vote::granted);
-    EXPECT_EQ(world.holder(0), "");
-    EXPECT_EQ(world.network.server(0).connections(), 1u);
-}
 
 TEST(RoundInSteps, OnlyExtensionsShareARound) {
     const RoundDriverWorld world{1};

@@ -841,7 +841,7 @@ public:
 
     void leave() {
         if (joined_.connection) node_.leave(*joined_.connection, *this, false, clock_.now());
-        joined_.connection.reset();
+        joined_.connection = nullptr;
     }
     bool on_progress(std::size_t, Clock::time_point) noexcept override {
         ++calls;
@@ -868,7 +868,7 @@ struct UsersOfASharedConnection : testing::Test {
     }
 
     MemoryNetwork network{1};
-    Node node{network.configs().front(), network, {.shared = true}};
+    Node node{network.configs().front(), network, {}};
     WaitingUser first{node, network.clock()};
     WaitingUser second{node, network.clock()};
     WaitingUser third{node, network.clock()};

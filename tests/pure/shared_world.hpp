@@ -25,8 +25,7 @@ protected:
     explicit SharedWorld(std::vector<NodeConfig> configs = {}, Observer* observer = nullptr)
         : group{configs.empty() ? network.configs() : configs,
                 {.round = Round::all_at_once, .observer = observer},
-                network,
-                NodeGroup::Connections::shared} {}
+                network} {}
 
     SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner, RoundLimits limits = {},
                        std::chrono::milliseconds ttl = 10s) {
@@ -83,8 +82,7 @@ protected:
     MemoryNetwork network{size};
     Tally::Names names =
         std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"));
-    NodeGroup group{
-        network.configs(), {.round = Round::all_at_once}, network, NodeGroup::Connections::shared};
+    NodeGroup group{network.configs(), {.round = Round::all_at_once}, network};
     support::RoundLoop loop{group, network.clock()};
     std::deque<std::unique_ptr<SharedRound>> rounds{};
 };

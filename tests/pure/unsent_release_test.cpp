@@ -292,26 +292,6 @@ TEST_F(UnsentRelease, IsNotBlamedOnTheNode) {
     EXPECT_THAT(faults.lines, Not(Contains("backing off")));
 }
 
-struct UnsentReleases : UnsentRelease {
-    UnsentReleases() : UnsentRelease(1) {}
-};
-
-// The newest releases replace the oldest ones, and an observer is informed.
-TEST_F(UnsentReleases, AreBoundedInNumber) {
-    constexpr std::size_t on_a_connection = 32;
-    constexpr std::size_t most = 64 * on_a_connection;
-    std::deque<Lock> locks;
-    for (std::size_t i = 0; i < most + 1; ++i) locks.push_back(held(std::to_string(i)));
-    ASSERT_EQ(keys(), most + 1);
-    become_unreachable();
-    for (auto& it : locks) it.unlock();
-    (void)query(*nodes, "another");
-    EXPECT_THAT(faults.lines, Contains(HasSubstr("too many connections have replies pending")));
-    reach_again();
-    network.pass(1s);
-    EXPECT_EQ(keys(), on_a_connection) << "the keys of the oldest connection";
-}
-
 // The first packets of its connection were lost, or this connection leads to a dead address. New connections
 // reach the node.
 TEST_F(UnsentRelease, IsSentAgainIfItsConnectionIsNeverMade) {

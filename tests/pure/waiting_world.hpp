@@ -8,7 +8,7 @@
 
 #include "memory_network.hpp"
 
-#include "redis/thread_group.hpp"
+#include "redis/lanes.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/scripts.hpp>
@@ -59,7 +59,7 @@ private:
     }
 
     MemoryNetwork& network_;
-    ThreadGroup group_;
+    Lanes group_;
 };
 
 /// Returns the script that a command calls, or null.

@@ -32,8 +32,10 @@ public:
     void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                               const std::stop_token& stop) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
-    /// The process has one, because only its SharedRounds needs it.
-    std::unique_ptr<Wakeup> make_wakeup() override { return std::make_unique<SimWakeup>(*this); }
+    std::unique_ptr<Wakeup> make_wakeup() override {
+        wakes_.emplace_back();
+        return std::make_unique<SimWakeup>(*this, wakes_.size() - 1);
+    }
 
     /// Returns the address at which the library finds a node: the number of the node as the path of a unix
     /// socket. Such an address needs no name resolution.
@@ -63,26 +65,40 @@ public:
     void abandon();
 
 private:
-    /// Its entry has no descriptor.
+    /// The number of its entry is negative, and not that of a connection without a descriptor.
     struct SimWakeup final : Wakeup {
-        explicit SimWakeup(ProcessNetwork& network) : of(network) {}
-        PollEntry poll_entry() const noexcept override { return {}; }
+        SimWakeup(ProcessNetwork& network, std::size_t number) : of(network), number_(number) {}
+        PollEntry poll_entry() const noexcept override { return {.fd = -2 - static_cast<int>(number_)}; }
         void wake() noexcept override {
-            of.woken_ = true;
-            if (of.woken_fiber_) of.process_.wake(*of.woken_fiber_);
+            auto& it = of.wakes_[number_];
+            it.woken = true;
+            if (it.fiber) of.process_.wake(*it.fiber);
         }
-        void reset() noexcept override { of.woken_ = false; }
+        void reset() noexcept override { of.wakes_[number_].woken = false; }
         ProcessNetwork& of;
+
+    private:
+        std::size_t number_;
     };
 
+    /// The state of a SimWakeup.
+    struct Wake {
+        bool woken = false;
+        Task* fiber = nullptr;  // which waits for it
+    };
+
+    const Wake* wake_of(const PollEntry& entry) const {
+        return entry.fd < -1 ? &wakes_[static_cast<std::size_t>(-2 - entry.fd)] : nullptr;
+    }
     bool has_news(const PollEntry& entry) const {
-        return entry.fd < 0 ? woken_ : channel_of(entry.fd)->has_news();
+        if (const auto* const wake = wake_of(entry)) return wake->woken;
+        return entry.fd >= 0 && channel_of(entry.fd)->has_news();
     }
     void listen(std::span<PollEntry> entries, Task* fiber) {
         for (const auto& entry : entries)
-            if (entry.fd < 0)
-                woken_fiber_ = fiber;
-            else
+            if (entry.fd < -1)
+                wakes_[static_cast<std::size_t>(-2 - entry.fd)].fiber = fiber;
+            else if (entry.fd >= 0)
                 channel_of(entry.fd)->listen(fiber);
     }
     void sleep_until_news(std::span<PollEntry> entries, Clock::time_point until, const std::stop_token& stop);
@@ -97,9 +113,8 @@ private:
     std::vector<std::weak_ptr<Channel>> channels_{};
     Descriptors descriptors_{};
     std::function<void()> on_endless_wait_{};
-    bool woken_ = false;           // of the SimWakeup
-    Task* woken_fiber_ = nullptr;  // which waits for it
-    int futile_waits_ = 0;         // at the same instant, since the last wait that brought something
+    std::deque<Wake> wakes_{};
+    int futile_waits_ = 0;  // at the same instant, since the last wait that brought something
     Clock::time_point last_wait_{};
 };
 

@@ -43,7 +43,7 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
                [this](const Channel& channel, const Words& words) { sent(channel, words); }),
       group_(configs_, options, network_, processors),
       shares_connections_(options.share_connections),
-      to_be_collected_(options.share_connections ? detail::max_collecting : 0ms) {
+      to_be_collected_(detail::max_collecting) {
     network_.on_endless_wait(
         [this] { checker_.violated(Rule::ends_in_time, process_.name() + " waits for ever"); });
 }

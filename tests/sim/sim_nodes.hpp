@@ -11,7 +11,7 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "loop/loop_group.hpp"
-#include "redis/thread_group.hpp"
+#include "redis/lanes.hpp"
 
 #include <map>
 #include <memory>
@@ -105,7 +105,7 @@ private:
     const NodesOptions options_;
     const std::vector<NodeConfig> configs_;
     mutable ProcessNetwork network_;
-    ThreadGroup group_;
+    Lanes group_;
     bool shares_connections_;
     const nanoseconds to_be_collected_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();

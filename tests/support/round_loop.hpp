@@ -110,7 +110,7 @@ private:
         next_ = Clock::never();
         for (auto* const round : rounds_) {
             if (round->until_ <= now) {
-                round->round_->driver().take_ready({});
+                round->round_->driver().read_clock();
                 advance(*round);
             }
             next_ = std::min(next_, round->until_);

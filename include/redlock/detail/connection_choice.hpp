@@ -37,6 +37,8 @@ inline constexpr std::chrono::seconds max_sentinel_silence{1};
 /// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
 /// former master.
 inline constexpr auto* may_be_former = "may be a former master's";
+/// The detail in the report of a node that is not asked because the command could overtake its SET.
+inline constexpr auto* set_is_pending = "its SET is still pending";
 /// A connection that has been in the making for this long is replaced by a fresh one.
 inline constexpr std::chrono::seconds max_connecting{1};
 
@@ -47,10 +49,17 @@ struct SharingSituation {
     KeyEffect effect{};
     /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
     bool follows_draining = false;
-    /// The state of the current connection. An overdue one has been in the making for max_connecting, or
-    /// leads to a server that may be a former master. An outdated one is ready, but has been silent for
-    /// max_sentinel_silence.
-    enum class Current : std::uint8_t { none, in_the_making, overdue, ready, outdated } current{};
+    /// The state of the current connection. One that is made slowly has been in the making for an eighth of
+    /// node_timeout. An overdue one has been in the making for max_connecting, or leads to a server that may
+    /// be a former master. An outdated one is ready, but has been silent for max_sentinel_silence.
+    enum class Current : std::uint8_t {
+        none,
+        in_the_making,
+        made_slowly,
+        overdue,
+        ready,
+        outdated
+    } current{};
     bool trusted = true;  ///< The node is expected to answer in time (node_health.hpp).
     bool probe = false;   ///< An untrusted node may be asked, because its probe is due or the round needs it.
 };
@@ -79,8 +88,10 @@ struct SharingChoice {
 ///     a deletion      | untrusted, no current connection   | none       |
 ///     any             | no current connection              | fresh      | if trusted, or for a release
 ///     another command | current is overdue or outdated     | fresh      | if trusted
+///     a release       | current is made slowly or overdue  | current    |
 ///     any             | otherwise                          | current    | if trusted
 ///
+/// The round of an earlier release has already waited for a connection that is made slowly.
 /// Here, a *deletion* is that of a holder description, a text beside the lock. In the rows for a release, it
 /// counts as one.
 constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
@@ -94,7 +105,15 @@ constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
         return {Connection::none, false};
     if (in.current == none) return {Connection::fresh, in.trusted || release};
     if (!release && (in.current == overdue || in.current == outdated)) return {Connection::fresh, in.trusted};
-    return {Connection::current, in.trusted};
+    const bool slow = in.current == made_slowly || in.current == overdue;
+    return {Connection::current, in.trusted && !(release && slow)};
+}
+
+/// Returns true if a command with this effect must not overtake an earlier release of the same resource,
+/// because it would be refused while this client's own old key exists.
+constexpr bool may_follow_release(KeyEffect effect) noexcept {
+    return effect == KeyEffect::acquires || effect == KeyEffect::describes ||
+           effect == KeyEffect::undescribes;
 }
 
 // ---- When a command may be written

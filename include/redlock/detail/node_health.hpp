@@ -4,8 +4,8 @@
 //
 // A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
 // command, because the next probe is due. If the round ends before the connection is ready, the connection
-// goes on with its handshake, and node.hpp keeps it as the *probing* connection. A waiter that tries to come
-// back to its home node (waiting.hpp) begins a probe, too, if one is due.
+// goes on with its handshake. A waiter that tries to come back to its home node (waiting.hpp) begins a probe,
+// too, if one is due.
 //
 // If the outcome of a round depends on an untrusted node, the round asks it although no probe is due yet.
 // This decision is made by quorum_round.hpp. The attempt then counts as a probe.

@@ -33,7 +33,7 @@
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
 // name the server of the node, only the release of a SET follows on the same connection, because this
-// connection may lead to a server that is no longer the master (own_connection_choice.hpp).
+// connection may lead to a server that is no longer the master.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -80,7 +80,7 @@ struct PendingReply {
     bool shared = false;  ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;
-    std::uint64_t bound = 0;                        ///< if it binds: the bit of `owner`
+    std::uint64_t bound = 0;                        ///< if it binds: the hash value of `owner`
     std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
     std::string owner{};                            ///< if it binds or releases
     std::vector<std::string> resources{};           ///< if it releases
@@ -123,7 +123,12 @@ struct PendingReply {
 struct LateReplies {
     bool any = false;
     std::uint64_t released = 0;  ///< PendingReply::released of all of them
-    std::uint64_t bound = 0;     ///< PendingReply::bound of all of them
+    /// A command that binds.
+    struct Bound {
+        std::uint64_t owner = 0;  ///< PendingReply::bound
+        NodeSet nodes{};
+    };
+    std::vector<Bound> bound{};
 };
 
 class PendingReplies {
@@ -144,7 +149,7 @@ public:
         it.describes = effect == KeyEffect::describes;
         it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || it.describes;
         if (it.binds || releases) it.owner = command.owner;
-        if (it.binds) it.bound = bit_of(command.owner);
+        if (it.binds) it.bound = hash_of(command.owner);
         if (cleans_up(effect)) it.released = bits_of(command.resources);
         if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
         it.releases = releases;  // the last, because an entry whose copies have thrown must not be repeated
@@ -315,28 +320,37 @@ public:
         return longest;
     }
 
-    void add_late_to(LateReplies& late) const noexcept {
-        for (auto i = answered_; i < size_; ++i) {
-            const auto& it = at(i);
-            if (it.requester || it.handshake) continue;
+    void add_late_to(LateReplies& late, std::size_t node) const {
+        for_each_late([&](const PendingReply& it) {
             late.any = true;
             late.released |= it.released;
-            late.bound |= it.bound;
-        }
+            if (it.binds) late.bound.push_back({it.bound, NodeSet{}.set(node)});
+        });
+    }
+    /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
+    bool has_late_release() const noexcept {
+        bool found = false;
+        for_each_late([&](const PendingReply& it) { found = found || it.released != 0; });
+        return found;
     }
 
     /// Returns a bit for each resource. Several resources can have the same bit.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
-        for (const auto& resource : resources) bits |= bit_of(resource);
+        for (const auto& resource : resources) bits |= std::uint64_t{1} << hash_of(resource) % 64;
         return bits;
     }
-    /// Returns the bit of a resource or an owner.
-    static std::uint64_t bit_of(std::string_view text) noexcept {
-        return std::uint64_t{1} << std::hash<std::string_view>{}(text) % 64;
+    static std::uint64_t hash_of(std::string_view text) noexcept {
+        return std::hash<std::string_view>{}(text);
     }
 
 private:
+    template <class Function>
+    void for_each_late(Function function) const {
+        for (auto i = answered_; i < size_; ++i)
+            if (!at(i).requester && !at(i).handshake) function(at(i));
+    }
+
     template <class Binds>
     bool is_bound_to(std::string_view owner, Binds binds) const noexcept {
         for (auto i = size_; i > answered_; --i) {

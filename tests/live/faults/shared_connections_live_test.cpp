@@ -156,10 +156,7 @@ protected:
     OsNetwork network{};
     Clock& clock = network.clock();
     Tally::Names names = std::make_shared<const std::vector<std::string>>(cluster.uris());
-    NodeGroup group{configs(),
-                    {.node_timeout = node_timeout, .round = Round::all_at_once},
-                    network,
-                    NodeGroup::Connections::shared};
+    NodeGroup group{configs(), {.node_timeout = node_timeout, .round = Round::all_at_once}, network};
     support::RoundLoop loop{group, clock};
     std::vector<Client> all{};
     std::size_t under_way = 0;

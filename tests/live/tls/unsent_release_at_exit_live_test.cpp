@@ -90,7 +90,10 @@ TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
     GTEST_SKIP() << "the allocator of AddressSanitizer may be locked in the child for ever";
 #endif
     const auto black_hole = [&] {
-        for (auto& link : links) link.black_hole();
+        for (auto& link : links) {
+            link.reset();
+            link.black_hole();
+        }
     };
     ForkedChild parent{[&](auto report) {
         auto nodes = make_nodes();
@@ -118,7 +121,8 @@ TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
     EXPECT_EQ(parent.receive(), "released");
     EXPECT_EQ(parent.receive(), "end");
     EXPECT_EQ(parent.receive(), "") << "it has ended";
-    for (auto& server : servers) EXPECT_NE(holder(*server, "b"), "(nil)");
+    for (const auto* const resource : {"a", "b"})
+        for (auto& server : servers) EXPECT_NE(holder(*server, resource), "(nil)");
 }
 
 }  // namespace

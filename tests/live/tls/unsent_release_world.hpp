@@ -35,11 +35,14 @@ struct UnsentRelease : TlsWorld {
         }
         return locks;
     }
+    /// Each release then needs a new connection.
     void slow_down() {
-        for (auto& link : links) link.delay(2s);
+        for (auto& link : links) {
+            link.reset();
+            link.delay(2s);
+        }
         slow_since = boot_clock().now();
     }
-    /// The first release takes the only connection to each node, so the second needs another one.
     void unlock_slowly(std::deque<Lock>& locks) {
         slow_down();
         for (auto& lock : locks) lock.unlock();

@@ -1,0 +1,42 @@
+// What the threads of a process know about one node, one of the N Redis masters that vote: where it is,
+// and whether it is expected to answer in time. All lanes of the threads share it (lanes.hpp). Each event
+// loop has its own.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/detail/node_health.hpp>
+
+#include "../os/resolution.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace redlock {
+
+/// An event for the observer. It is kept until a round is over, because no mutex may be held while the
+/// observer is called.
+struct NodeEvent {
+    enum class Kind : std::uint8_t { connecting, disconnected, wrote, backing_off };
+    Kind kind = Kind::connecting;
+    detail::NodeFailure failure{};
+    Clock::duration span{};  ///< the pause of a back-off, or the time for which commands were collected
+    std::size_t commands = 0;
+};
+
+/// All members are guarded by `mutex`, which is never held across a wait.
+struct Server {
+    std::mutex mutex{};
+    detail::NodeHealth health{};
+    std::shared_ptr<Resolution> resolution{};  ///< the newest; a connection may still use an older one
+    std::string named{};                       ///< bytes of the address that the Sentinels have named last
+    std::size_t first_address = 0;  ///< the index of the address that the next connection tries first
+    std::uint64_t answered = 0;     ///< KeptReleases::changes() when the node answered last
+    std::vector<NodeEvent> events{};
+};
+
+}  // namespace redlock

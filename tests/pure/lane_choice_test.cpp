@@ -1,0 +1,52 @@
+// Which lane the round of a thread uses: each row of the tables.
+#include <redlock/detail/lane_choice.hpp>
+
+#include <gtest/gtest.h>
+
+namespace redlock::detail {
+namespace {
+
+constexpr auto every_calm = {0U, 1U, rounds_until_alone};
+
+TEST(LaneChoice, ACommandFollowsAnotherOneInAnyCase) {
+    for (const bool yes : {false, true})
+        for (const unsigned calm : every_calm)
+            EXPECT_EQ(choose_lane({true, yes, yes, yes, calm}), LaneChoice::to_follow);
+}
+
+TEST(LaneChoice, TheRenewalOfAWatchdogDependsOnNoOtherThread) {
+    for (const unsigned calm : every_calm)
+        EXPECT_EQ(choose_lane({.of_watchdog = true, .calm = calm}), LaneChoice::for_itself);
+}
+
+TEST(LaneChoice, SharingCanBeSwitchedOff) {
+    for (const unsigned calm : every_calm)
+        EXPECT_EQ(choose_lane({.may_share = false, .calm = calm}), LaneChoice::for_itself);
+}
+
+TEST(LaneChoice, ALateLeaderIsNotWaitedFor) {
+    for (const unsigned calm : every_calm)
+        EXPECT_EQ(choose_lane({.leader_is_late = true, .calm = calm}), LaneChoice::for_itself);
+}
+
+TEST(LaneChoice, OtherwiseRoundsShareWhileThereAreMany) {
+    EXPECT_EQ(choose_lane({.calm = 1}), LaneChoice::shared);
+    EXPECT_EQ(choose_lane({.calm = 0}), LaneChoice::for_itself);
+}
+
+TEST(NextCalm, StartsAgainIfMoreRoundsThanProcessorsAreUnderWay) {
+    for (const unsigned calm : {0U, 1U, rounds_until_alone})
+        for (const std::size_t processors : {1U, 2U, 64U})
+            EXPECT_EQ(next_calm(calm, processors + 1, processors), rounds_until_alone);
+}
+
+TEST(NextCalm, CountsDownOtherwise) {
+    for (const std::size_t rounds : {1U, 2U}) {
+        EXPECT_EQ(next_calm(rounds_until_alone, rounds, 2), rounds_until_alone - 1);
+        EXPECT_EQ(next_calm(1, rounds, 2), 0U);
+        EXPECT_EQ(next_calm(0, rounds, 2), 0U);
+    }
+}
+
+}  // namespace
+}  // namespace redlock::detail
