@@ -1,6 +1,23 @@
 // The releases of one node that are to be sent again. A RedisNodes has several Node objects for each node:
 // one in each lane of its threads, and one for each event loop. Each of them may send what the others have
 // left behind.
+//
+// A release must arrive, or its keys stay until their ttl ends. From its sending until its reply, it is in
+// one of these places:
+//
+//     place                          | it leaves the place, and is
+//     -------------------------------+-----------------------------------------------------------------------
+//     PendingReplies of a connection,| answered, or refused for good → done
+//     its round awaits the reply     | refused in this form → written again on this connection
+//                                    | on a connection that breaks → sent once more by its round
+//                                    | left by its round, which is over → late
+//     PendingReplies of a connection,| answered → done
+//     late                           | refused for now → here, for a pause
+//                                    | on a connection that breaks → here
+//                                    | on one of too many draining connections, or on one that has drained
+//                                    | for as long as its keys live → given up
+//     here                           | sent again, on the next connection of any Node object → late
+//                                    | one of too many, or sent too often → given up
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -41,11 +58,13 @@ public:
     std::uint64_t changes() const noexcept { return changes_; }
 
     bool none() const noexcept { return !any_; }
-    /// Moves all releases to `to`, which has none, if RepeatedReleases::may_connect().
-    void move_to(detail::RepeatedReleases& to, bool answers, Clock::time_point now) noexcept {
+    /// Calls `send` with all releases, and then forgets them, if RepeatedReleases::may_connect().
+    template <class Send>
+    void send_again(bool answers, Clock::time_point now, Send send) {
         const std::lock_guard guard{mutex_};
         if (now < not_before_ || !releases_.may_connect(answers)) return;
-        std::swap(releases_, to);
+        send(std::as_const(releases_));
+        releases_.clear();
         any_ = false;
     }
 

@@ -29,7 +29,6 @@
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/node_health.hpp>
 #include <redlock/detail/quorum_round.hpp>
-#include <redlock/detail/repeated_releases.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
@@ -253,14 +252,12 @@ private:
     const std::shared_ptr<Server> server_;
 
     // Guarded by server_->mutex.
-    std::string named_{};                  // Server::named when this object has looked last
+    std::string named_{};  // Server::named when this object has looked last
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // the end of the time of refused_to_queue()
     detail::NodeFailure queue_refusal_{};
 
-    // Used by one thread at a time.
-    std::vector<std::unique_ptr<Shared>> shared_{};
-    detail::RepeatedReleases releases_{};  // taken from config_.kept_releases to be sent
+    std::vector<std::unique_ptr<Shared>> shared_{};  // used by one thread at a time
 };
 
 }  // namespace redlock

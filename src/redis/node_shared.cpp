@@ -401,9 +401,9 @@ void Node::sweep(Clock::time_point now, bool repeats) {
 
 /// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
 bool Node::has_to_sweep() const noexcept {
-    return !releases_.none() || !config_.kept_releases->none() ||
-           std::ranges::any_of(shared_,
-                               [](const auto& it) { return it->drains || it->connection->broken(); });
+    return !config_.kept_releases->none() || std::ranges::any_of(shared_, [](const auto& it) {
+        return it->drains || it->connection->broken();
+    });
 }
 
 void Node::drop_unused_locked(Clock::time_point now) {
@@ -429,13 +429,15 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
 /// connection has broken now.
 bool Node::repeat_shared_releases_locked(Clock::time_point now) {
-    if (releases_.none()) config_.kept_releases->move_to(releases_, answers_locked(), now);
-    if (releases_.none()) return false;
-    auto* const current = current_shared();
-    auto& shared = current ? *current : begin_shared_locked(now);
-    shared.connection->repeat(releases_);
-    releases_.clear();
-    return shared.connection->broken();
+    if (config_.kept_releases->none()) return false;
+    bool has_broken = false;
+    config_.kept_releases->send_again(answers_locked(), now, [&](const auto& releases) {
+        auto* const current = current_shared();
+        auto& connection = *(current ? *current : begin_shared_locked(now)).connection;
+        connection.repeat(releases);
+        has_broken = connection.broken();
+    });
+    return has_broken;
 }
 
 /// Returns true if the connection has no users and no further use. A connection that has drained becomes the
