@@ -81,12 +81,12 @@
 #include <redlock/src/redis/node.cpp>
 #include <redlock/src/redis/node_config.cpp>
 #include <redlock/src/redis/node_group.cpp>
-#include <redlock/src/redis/node_shared.cpp>
+#include <redlock/src/redis/node_links.cpp>
 #include <redlock/src/redis/redis_nodes.cpp>
 #include <redlock/src/redis/reply_parser.cpp>
 #include <redlock/src/redis/round_driver.cpp>
 #include <redlock/src/redis/sentinel_query.cpp>
-#include <redlock/src/redis/shared_rounds.cpp>
+#include <redlock/src/redis/lane.cpp>
 #include <redlock/src/resources.cpp>
 #include <redlock/src/result.cpp>
 #include <redlock/src/retry.cpp>

@@ -17,20 +17,20 @@ Lanes::Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options
       options_(options),
       network_(network),
       processors_(processors),
-      shared_(configs_, options_, network_, SharedRounds::Admits::all) {}
+      shared_(configs_, options_, network_, Lane::Admits::all) {}
 
 void Lanes::close(std::span<NodeGroup* const> others) noexcept {
     if (std::exchange(closed_, true)) return;
-    shared_.rounds.end_background_task();
-    for (const auto& it : others_) it->rounds.end_background_task();
+    shared_.end_background_task();
+    for (const auto& it : others_) it->end_background_task();
     std::vector<NodeGroup*> all;
     try {
         all.reserve(1 + others_.size() + others.size());
     } catch (const std::bad_alloc&) {  // the destructors send the rest
         return;
     }
-    all.push_back(&shared_.rounds.group());
-    for (const auto& it : others_) all.push_back(&it->rounds.group());
+    all.push_back(&shared_.group());
+    for (const auto& it : others_) all.push_back(&it->group());
     all.insert(all.end(), others.begin(), others.end());
     NodeGroup::close(all);
 }
@@ -43,15 +43,15 @@ static bool in_watchdog() noexcept {
 }
 
 /// Returns for how long a round follows the leader. A watchdog must report losses in time.
-static SharedRounds::Follows follows(const RoundLimits& limits) noexcept {
-    using Follows = SharedRounds::Follows;
+static Lane::Follows follows(const RoundLimits& limits) noexcept {
+    using Follows = Lane::Follows;
     if (!in_watchdog()) return Follows::with_grace;
     return limits.awaits_answers ? Follows::until_its_end : Follows::not_at_all;
 }
 
 /// Returns the first lane for which `test` is true, or null.
 template <class Test>
-auto Lanes::find_locked(Test test) noexcept -> Lane* {
+auto Lanes::find_locked(Test test) noexcept -> CountedLane* {
     if (test(shared_)) return &shared_;
     const auto it = std::ranges::find_if(others_, [&](const auto& lane) { return test(*lane); });
     return it == others_.end() ? nullptr : it->get();
@@ -59,20 +59,20 @@ auto Lanes::find_locked(Test test) noexcept -> Lane* {
 
 /// Returns the lane on which a command is unanswered that this one must follow, or null. A SET that overtakes
 /// a release is only refused, so it does not wait for another thread in order to follow.
-auto Lanes::find_to_follow_locked(const Command& command) noexcept -> Lane* {
-    if (auto* const lane = find_locked([&](const Lane& it) { return it.rounds.binds(command); })) return lane;
+auto Lanes::find_to_follow_locked(const Command& command) noexcept -> CountedLane* {
+    if (auto* const lane = find_locked([&](const CountedLane& it) { return it.binds(command); })) return lane;
     return find_locked(
-        [&](const Lane& it) { return it.users == 0 && it.rounds.may_release_before(command); });
+        [&](const CountedLane& it) { return it.users == 0 && it.may_release_before(command); });
 }
 
 /// Returns the requests without the nodes on which they could overtake a command on another lane.
-std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests, const Lane& chosen,
+std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests, const CountedLane& chosen,
                                                std::span<Tally> tallies) {
     std::vector<Request> result{requests.begin(), requests.end()};
-    const auto leave_out = [&](const Lane& lane) {
-        if (&lane == &chosen || !lane.rounds.has_late_replies()) return;
+    const auto leave_out = [&](const CountedLane& lane) {
+        if (&lane == &chosen || !lane.has_late_replies()) return;
         for (std::size_t i = 0; i < result.size(); ++i) {
-            const auto bound = lane.rounds.bound_nodes(result[i].command) & result[i].to;
+            const auto bound = lane.bound_nodes(result[i].command) & result[i].to;
             result[i].to &= ~bound;
             for (std::size_t node = 0; node < tallies[i].size(); ++node) {
                 if (!bound[node]) continue;
@@ -89,33 +89,33 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
 
 /// Returns the idle lane that was used last, if possible one without late replies. If there is none, makes
 /// one.
-auto Lanes::take_idle_locked() -> Lane& {
+auto Lanes::take_idle_locked() -> CountedLane& {
     auto chosen = others_.rend();
     for (auto it = others_.rbegin(); it != others_.rend(); ++it) {
         if ((*it)->users > 0) continue;
-        const bool calm = !(*it)->rounds.has_late_replies();
+        const bool calm = !(*it)->has_late_replies();
         if (calm || chosen == others_.rend()) chosen = it;
         if (calm) break;
     }
     if (chosen == others_.rend()) {
         others_.push_back(
-            std::make_unique<Lane>(configs_, options_, network_, SharedRounds::Admits::followers));
+            std::make_unique<CountedLane>(configs_, options_, network_, Lane::Admits::followers));
         return *others_.back();
     }
     std::rotate(std::prev(chosen.base()), chosen.base(), others_.end());
     return *others_.back();
 }
 
-auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Lane& {
+auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> CountedLane& {
     const auto calm = calm_.load(std::memory_order_relaxed);
     const auto next = detail::next_calm(calm, rounds, processors_);
     if (next != calm) calm_.store(next, std::memory_order_relaxed);
     detail::LaneSituation in{.of_watchdog = in_watchdog(),
                              .may_share = options_.share_connections,
-                             .leader_is_late = shared_.rounds.is_late(),
+                             .leader_is_late = shared_.is_late(),
                              .calm = next};
     const std::lock_guard guard{mutex_};
-    Lane* to_follow = nullptr;
+    CountedLane* to_follow = nullptr;
     for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
         to_follow = find_to_follow_locked(requests[i].command);
     in.follows = to_follow != nullptr;
@@ -128,11 +128,11 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Lan
 }
 
 /// Returns a lane to be destroyed, or null.
-auto Lanes::leave(Lane& lane) noexcept -> std::unique_ptr<Lane> {
+auto Lanes::leave(CountedLane& lane) noexcept -> std::unique_ptr<CountedLane> {
     const std::lock_guard guard{mutex_};
     if (--lane.users > 0 || &lane == &shared_ || others_.size() <= options_.max_idle) return nullptr;
     const auto idle = std::ranges::count_if(others_, [](const auto& it) { return it->users == 0; });
-    if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.rounds.has_late_replies()) return nullptr;
+    if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.has_late_replies()) return nullptr;
     const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
     auto surplus = std::move(*it);
     others_.erase(it);
@@ -142,40 +142,40 @@ auto Lanes::leave(Lane& lane) noexcept -> std::unique_ptr<Lane> {
 /// A round on a lane.
 class Lanes::Use {
 public:
-    Use(Lanes& lanes, Lane& lane) noexcept : lanes_(lanes), lane_(lane) {}
+    Use(Lanes& lanes, CountedLane& lane) noexcept : lanes_(lanes), lane_(lane) {}
     ~Use() {
         const auto surplus = lanes_.leave(lane_);
         if (!surplus) return;
-        surplus->rounds.end_background_task();
-        surplus->rounds.group().give_up();
+        surplus->end_background_task();
+        surplus->group().give_up();
     }
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
 
 private:
     Lanes& lanes_;
-    Lane& lane_;
+    CountedLane& lane_;
 };
 
 /// Reads the late replies of an idle lane, because the node that has sent one may be trusted again.
 void Lanes::read_late() noexcept {
-    Lane* late = nullptr;
+    CountedLane* late = nullptr;
     {
         const std::lock_guard guard{mutex_};
-        const auto is_late = [](const Lane& lane) {
-            return lane.users == 0 && lane.rounds.has_late_replies();
+        const auto is_late = [](const CountedLane& lane) {
+            return lane.users == 0 && lane.has_late_replies();
         };
         late = find_locked(is_late);
         if (!late) return;
         // The next call reads another one.
         if (late != &shared_) {
-            const auto it = std::ranges::find(others_, late, &std::unique_ptr<Lane>::get);
+            const auto it = std::ranges::find(others_, late, &std::unique_ptr<CountedLane>::get);
             std::rotate(it, it + 1, others_.end());
         }
         ++late->users;
     }
     const Use use{*this, *late};
-    late->rounds.read_late();
+    late->read_late();
 }
 
 // ---- Rounds
@@ -213,10 +213,10 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
         const Use use{*this, lane};
         read_late();
         if (requests.size() == 1) {
-            made = lane.rounds.ask(requests, limits, tallies, follows(limits));
+            made = lane.ask(requests, limits, tallies, follows(limits));
         } else {
             const auto rest = without_overtaking(requests, lane, tallies);
-            made = lane.rounds.ask(rest, limits, tallies, follows(limits));
+            made = lane.ask(rest, limits, tallies, follows(limits));
         }
     }
 }

@@ -1,14 +1,14 @@
 // The nodes of a RedisNodes as the threads of a program use them: several *lanes*. A lane is one connection
 // to each node (and the connections that it replaces), and the rounds on it are made by one thread at a time
-// (shared_rounds.hpp). lane_choice.hpp decides which lane a round uses.
+// (lane.hpp). lane_choice.hpp decides which lane a round uses.
 #pragma once
 
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include "../os/network.hpp"
+#include "lane.hpp"
 #include "node_group.hpp"
-#include "shared_rounds.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -36,37 +36,34 @@ public:
     /// See Nodes::ask().
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
     /// See Nodes::waiter().
-    std::unique_ptr<Waiter> waiter() { return shared_.rounds.group().waiter(); }
+    std::unique_ptr<Waiter> waiter() { return shared_.group().waiter(); }
 
 private:
-    struct Lane {
-        Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-             SharedRounds::Admits admits)
-            : rounds(configs, options, network, admits) {}
-        SharedRounds rounds;
+    struct CountedLane : Lane {
+        using Lane::Lane;
         std::size_t users = 0;  // rounds on it; guarded by mutex_
     };
     class Use;
 
-    Lane& choose(std::span<const Request> requests, std::size_t rounds);
+    CountedLane& choose(std::span<const Request> requests, std::size_t rounds);
     template <class Test>
-    Lane* find_locked(Test test) noexcept;
-    Lane* find_to_follow_locked(const Command& command) noexcept;
-    std::vector<Request> without_overtaking(std::span<const Request> requests, const Lane& chosen,
+    CountedLane* find_locked(Test test) noexcept;
+    CountedLane* find_to_follow_locked(const Command& command) noexcept;
+    std::vector<Request> without_overtaking(std::span<const Request> requests, const CountedLane& chosen,
                                             std::span<Tally> tallies);
-    Lane& take_idle_locked();
-    std::unique_ptr<Lane> leave(Lane& lane) noexcept;
+    CountedLane& take_idle_locked();
+    std::unique_ptr<CountedLane> leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 
     const std::vector<NodeConfig> configs_;
     const NodesOptions options_;
     Network& network_;
     const std::size_t processors_;
-    Lane shared_;  // the lane that rounds share
+    CountedLane shared_;  // the lane that rounds share
     std::mutex mutex_{};
     // Guarded by mutex_.
     bool closed_ = false;
-    std::vector<std::unique_ptr<Lane>> others_{};  // the one that was used last is at the end
+    std::vector<std::unique_ptr<CountedLane>> others_{};  // the one that was used last is at the end
 
     std::atomic<std::size_t> rounds_{0};  // rounds that are under way
     std::atomic<unsigned> calm_{0};       // see detail::next_calm()

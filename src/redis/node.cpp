@@ -1,4 +1,4 @@
-// One node: its health, the beginning and the end of its connections, and its listeners. node_shared.cpp has
+// One node: its health, the beginning and the end of its connections, and its listeners. node_links.cpp has
 // the functions that choose the connection of a command. The caller of a function with the suffix _locked has
 // locked the mutex of the Server.
 #include "node.hpp"
@@ -68,7 +68,7 @@ void Node::drop_former_locked() {
         add_disconnection_locked(it->connection(), Errc::connection_failed, why);
         return true;
     });
-    for (const auto& it : shared_)  // Rounds may still use it, so it is only marked as broken.
+    for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
         if (is_former_locked(*it->connection)) it->connection->fail(Errc::connection_failed, why);
 }
 
@@ -124,7 +124,8 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point
     leave_address_locked(*connection);
     add_disconnection_locked(*connection, cause, why);
     if (!was_broken) connection->fail({}, {});  // disconnects
-    // If the server is not to blame, a new connection may be made for the releases although it is not trusted.
+    // If the server is not to blame, a new connection may be made for the releases although it is not
+    // trusted.
     config_.kept_releases->keep(connection->take_pending(), was_ready);
     if (!has_failed) return;
     try {
@@ -144,7 +145,7 @@ static bool could_lose_release(const Connection& connection) noexcept {
 void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats) {
     const auto now = network_.clock().now();
     sweep(now, repeats);
-    for (const auto& it : shared_) {
+    for (const auto& it : links_) {
         // Commands that wait for a common write must be written now: no later round would do it.
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
@@ -153,8 +154,8 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
 
 void Node::close_connections(Clock::time_point now) noexcept {
     const std::lock_guard guard{server_->mutex};
-    for (const auto& it : shared_) drop_locked(std::move(it->connection), now);
-    shared_.clear();
+    for (const auto& it : links_) drop_locked(std::move(it->connection), now);
+    links_.clear();
 }
 
 // ---- Listeners

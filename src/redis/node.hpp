@@ -107,7 +107,7 @@ public:
     /// node. On another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    // ---- The connections (node_shared.cpp). All these functions must be called by one thread at a time.
+    // ---- The connections (node_links.cpp). All these functions must be called by one thread at a time.
 
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave() it.
@@ -187,7 +187,7 @@ public:
 
 private:
     /// A connection that rounds share.
-    struct Shared {
+    struct Link {
         std::unique_ptr<Connection> connection;
         std::size_t users = 0;
         std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
@@ -219,30 +219,30 @@ private:
         return server_->health.trusted() && server_->answered == config_.kept_releases->changes();
     }
 
-    Shared& shared_of(const Connection& connection) const;
-    void append_entry(const Shared& it, std::vector<PollEntry>& entries) const;
-    Shared* current_shared() const noexcept;
-    Shared* shared_to_follow(const Command& command) const noexcept;
-    detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
-                                        Clock::time_point now, bool needed);
-    Shared& begin_shared_locked(Clock::time_point now);
+    Link& link_of(const Connection& connection) const;
+    void append_entry(const Link& it, std::vector<PollEntry>& entries) const;
+    Link* current_link() const noexcept;
+    Link* link_to_follow(const Command& command) const noexcept;
+    detail::ConnectionChoice choose_locked(const Command& command, const Link* current, bool follows,
+                                           Clock::time_point now, bool needed);
+    Link& begin_link_locked(Clock::time_point now);
     void drop_unused_locked(Clock::time_point now);
-    bool repeat_shared_releases_locked(Clock::time_point now);
-    static void start_draining(Shared& it, Clock::time_point since) noexcept;
+    bool repeat_releases_locked(Clock::time_point now);
+    static void start_draining(Link& it, Clock::time_point since) noexcept;
     void limit_draining();
-    bool has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_point now) const;
+    bool has_turn(const Link& it, detail::KeyEffect effect, Clock::time_point now) const;
     struct Before;
-    void progress(Shared& it, Clock::time_point now);
-    void let_users_continue(Shared& it, const Before& before, Clock::time_point now);
+    void progress(Link& it, Clock::time_point now);
+    void let_users_continue(Link& it, const Before& before, Clock::time_point now);
     void fail_if_silent(Clock::time_point now);
-    void deliver_answers(Shared& it, Clock::time_point now) const;
-    void record_sign_of_life(Shared& it, Clock::time_point now);
-    void let_write(Shared& it, Clock::time_point now);
-    bool fail_if_outdated(Shared& it, Clock::time_point now);
-    void fail_users(Shared& it, Clock::time_point now);
+    void deliver_answers(Link& it, Clock::time_point now) const;
+    void record_sign_of_life(Link& it, Clock::time_point now);
+    void let_write(Link& it, Clock::time_point now);
+    bool fail_if_outdated(Link& it, Clock::time_point now);
+    void fail_users(Link& it, Clock::time_point now);
     void sweep(Clock::time_point now, bool repeats = true);
     bool has_to_sweep() const noexcept;
-    bool is_over(Shared& it, Clock::time_point now);
+    bool is_over(Link& it, Clock::time_point now);
 
     // Constant after construction.
     const NodeConfig config_;
@@ -257,7 +257,7 @@ private:
     Clock::time_point no_listener_before_{};  // the end of the time of refused_to_queue()
     detail::NodeFailure queue_refusal_{};
 
-    std::vector<std::unique_ptr<Shared>> shared_{};  // used by one thread at a time
+    std::vector<std::unique_ptr<Link>> links_{};  // used by one thread at a time
 };
 
 }  // namespace redlock

@@ -41,7 +41,7 @@ public:
     /// Returns true if the requests can share one round. This is so for a single request and for extensions.
     static bool fit_in_one_round(std::span<const Request> requests) noexcept;
 
-    // ---- For an event loop or a leading thread (SharedRounds), whose rounds share connections. In each
+    // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each
     // turn, it continues with its rounds, writes, waits, and reads:
     //
     //     while (auto* round = group.take_woken()) ...       // advance() it

@@ -1,5 +1,5 @@
 // Copies of the requests of a round and of all that they refer to. A thread whose round is made by another
-// thread may return before this round is over (shared_rounds.hpp). The texts of its requests are gone then.
+// thread may return before this round is over (lane.hpp). The texts of its requests are gone then.
 #pragma once
 
 #include <redlock/nodes.hpp>

@@ -4,7 +4,7 @@
  * the server is silent from some time on, and even if the leader gets no processor from some time on. Also, each release
  * is written in the end, even if no thread waits any more, and no SET is written behind its release. No round stays in
  * the inbox. Only a leader that never gets a processor again may leave releases behind. These are the rules for the code
- * (src/redis/shared_rounds.hpp):
+ * (src/redis/lane.hpp):
  *
  * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under the
  *    mutex. Otherwise it sleeps.

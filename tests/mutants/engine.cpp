@@ -22,9 +22,9 @@
 #include "redis/lanes.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
-#include "redis/node_shared.cpp"
+#include "redis/node_links.cpp"
 #include "redis/round_driver.cpp"
-#include "redis/shared_rounds.cpp"
+#include "redis/lane.cpp"
 #include "semaphore.cpp"
 #include "term_sequence.cpp"
 

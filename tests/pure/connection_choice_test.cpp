@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum KeyEffect;
-using Current = SharingSituation::Current;
-using Connection = SharingChoice::Connection;
+using Current = ConnectionSituation::Current;
+using Connection = ConnectionChoice::Connection;
 
 constexpr auto every_effect = {none, acquires, extends, releases, enqueues, describes};
 constexpr auto every_state = {Current::none, Current::in_the_making, Current::overdue, Current::ready,
@@ -28,14 +28,14 @@ TEST(ConnectionChoice, AReleaseFollowsADrainingConnection) {
     for (const auto state : every_state)
         for (const bool trusted : {true, false})
             EXPECT_EQ(choose_connection({releases, true, state, trusted, false}),
-                      (SharingChoice{Connection::draining, trusted}));
+                      (ConnectionChoice{Connection::draining, trusted}));
 }
 
 TEST(ConnectionChoice, AnotherCommandDoesNotOvertakeOne) {
     for_other_commands([](auto effect) {
         for (const auto state : every_state)
             EXPECT_EQ(choose_connection({effect, true, state, true, true}),
-                      (SharingChoice{Connection::overtakes, false}));
+                      (ConnectionChoice{Connection::overtakes, false}));
     });
 }
 
@@ -43,7 +43,7 @@ TEST(ConnectionChoice, AnUntrustedNodeIsAskedOnlyByAProbeOrARelease) {
     for (const auto state : every_state) {
         for_other_commands([&](auto effect) {
             EXPECT_EQ(choose_connection({effect, false, state, false, false}),
-                      (SharingChoice{Connection::none, false}));
+                      (ConnectionChoice{Connection::none, false}));
             EXPECT_GE(choose_connection({effect, false, state, false, true}).connection, Connection::current);
         });
         EXPECT_GE(choose_connection({releases, false, state, false, false}).connection, Connection::current);
@@ -54,7 +54,7 @@ TEST(ConnectionChoice, WithoutACurrentConnectionAFreshOneIsBegun) {
     for (const auto effect : every_effect)
         for (const bool trusted : {true, false})
             EXPECT_EQ(choose_connection({effect, false, Current::none, trusted, true}),
-                      (SharingChoice{Connection::fresh, trusted || effect == releases}));
+                      (ConnectionChoice{Connection::fresh, trusted || effect == releases}));
 }
 
 TEST(ConnectionChoice, AnOverdueOrOutdatedConnectionIsReplacedUnlessForARelease) {
@@ -62,17 +62,17 @@ TEST(ConnectionChoice, AnOverdueOrOutdatedConnectionIsReplacedUnlessForARelease)
         for (const bool trusted : {true, false}) {
             for_other_commands([&](auto effect) {
                 EXPECT_EQ(choose_connection({effect, false, state, trusted, true}),
-                          (SharingChoice{Connection::fresh, trusted}));
+                          (ConnectionChoice{Connection::fresh, trusted}));
             });
             EXPECT_EQ(choose_connection({releases, false, state, trusted, true}),
-                      (SharingChoice{Connection::current, trusted && state == Current::outdated}));
+                      (ConnectionChoice{Connection::current, trusted && state == Current::outdated}));
         }
 }
 
 TEST(ConnectionChoice, AConnectionThatIsMadeSlowlyIsNotWorthWaitingForWithARelease) {
     for (const auto effect : every_effect)
         EXPECT_EQ(choose_connection({effect, false, Current::made_slowly, true, true}),
-                  (SharingChoice{Connection::current, effect != releases}));
+                  (ConnectionChoice{Connection::current, effect != releases}));
 }
 
 TEST(ConnectionChoice, OtherwiseTheCurrentConnectionIsShared) {
@@ -80,7 +80,7 @@ TEST(ConnectionChoice, OtherwiseTheCurrentConnectionIsShared) {
         for (const auto state : {Current::in_the_making, Current::ready})
             for (const bool trusted : {true, false})
                 EXPECT_EQ(choose_connection({effect, false, state, trusted, true}),
-                          (SharingChoice{Connection::current, trusted}));
+                          (ConnectionChoice{Connection::current, trusted}));
 }
 
 // It counts as a release, but makes no connection to a node that has failed.

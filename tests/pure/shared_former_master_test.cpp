@@ -2,7 +2,7 @@
 // and replaced since, and still execute what reaches it before it notices.
 #include "shared_world.hpp"
 
-#include "redis/shared_rounds.hpp"
+#include "redis/lane.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,7 +230,7 @@ std::vector<NodeConfig> with_sentinels(std::vector<NodeConfig> configs, int& ask
 }
 
 struct AFormerMasterOfThreads : testing::Test {
-    Tally ask(SharedRounds& rounds, Verb verb, const std::string& resource, const std::string& owner,
+    Tally ask(Lane& rounds, Verb verb, const std::string& resource, const std::string& owner,
               NodeSet to) {
         const std::vector<std::string> resources{resource};
         const Request request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s},
@@ -241,11 +241,11 @@ struct AFormerMasterOfThreads : testing::Test {
         return tally;
     }
     /// Returns rounds that have a used connection to each node.
-    std::unique_ptr<SharedRounds> connected(Round order) {
+    std::unique_ptr<Lane> connected(Round order) {
         NodesOptions options{};
         options.round = order;
         auto rounds =
-            std::make_unique<SharedRounds>(with_sentinels(memory.configs(), asked), options, memory);
+            std::make_unique<Lane>(with_sentinels(memory.configs(), asked), options, memory);
         ask(*rounds, Verb::set_if_absent, "first", "A", all);
         ask(*rounds, Verb::compare_and_delete, "first", "A", all);
         return rounds;

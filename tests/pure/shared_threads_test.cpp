@@ -1,4 +1,4 @@
-// Threads that share connections (shared_rounds.hpp), over a network in memory and in virtual time. One of
+// Threads that share connections (lane.hpp), over a network in memory and in virtual time. One of
 // the threads leads, and the others sleep. A test begins the rounds of further threads while the leader
 // waits.
 #include "memory_network.hpp"
@@ -8,7 +8,7 @@
 #include <redlock/detail/renewer.hpp>
 
 #include "redis/lanes.hpp"
-#include "redis/shared_rounds.hpp"
+#include "redis/lane.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -208,7 +208,7 @@ struct SharedRoundsOfThreads : InMemory {
         forget_logs();
     }
 
-    std::optional<SharedRounds> rounds{std::in_place, memory.configs(), options, network};
+    std::optional<Lane> rounds{std::in_place, memory.configs(), options, network};
     std::deque<Asked> asked{};
     std::vector<std::unique_ptr<OtherThread>> others{};
 };

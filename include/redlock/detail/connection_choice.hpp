@@ -45,7 +45,7 @@ inline constexpr std::chrono::seconds max_connecting{1};
 // ---- The choice of a connection
 
 /// The situation in which a command is to be sent.
-struct SharingSituation {
+struct ConnectionSituation {
     KeyEffect effect{};
     /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
     bool follows_draining = false;
@@ -64,7 +64,7 @@ struct SharingSituation {
     bool probe = false;   ///< An untrusted node may be asked, because its probe is due or the round needs it.
 };
 
-struct SharingChoice {
+struct ConnectionChoice {
     enum class Connection : std::uint8_t {
         none,       ///< The node is left alone, because it is not trusted.
         overtakes,  ///< The node is not asked, because the command could overtake its SET.
@@ -75,7 +75,7 @@ struct SharingChoice {
     /// The round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
 
-    bool operator==(const SharingChoice&) const = default;
+    bool operator==(const ConnectionChoice&) const = default;
 };
 
 /// Returns the choice of the first row that applies:
@@ -94,9 +94,9 @@ struct SharingChoice {
 /// The round of an earlier release has already waited for a connection that is made slowly.
 /// Here, a *deletion* is that of a holder description, a text beside the lock. In the rows for a release, it
 /// counts as one.
-constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
-    using enum SharingSituation::Current;
-    using Connection = SharingChoice::Connection;
+constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noexcept {
+    using enum ConnectionSituation::Current;
+    using Connection = ConnectionChoice::Connection;
     const bool release = cleans_up(in.effect);
     if (in.follows_draining && release) return {Connection::draining, in.trusted};
     if (in.follows_draining) return {Connection::overtakes, false};
@@ -158,7 +158,7 @@ constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono
     return outstanding == 0 || has_replied || waited >= max_collecting || drains;
 }
 
-/// Returns how long a thread whose round is in the inbox (shared_rounds.hpp) waits before it wakes the
+/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the
 /// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
 /// round. The first row that applies decides:
 ///
@@ -175,7 +175,7 @@ constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
 }
 
 /// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
-/// thread (shared_rounds.hpp). A leading thread that gets a processor ends the round in this time, and then
+/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then
 /// all votes that have come count.
 constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
     return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);

@@ -1,6 +1,6 @@
 // Decides which lane the round of a thread uses. A *round* sends one command to N Redis masters and counts
 // their votes. A *lane* is one connection to each of them. The threads of a process have several lanes
-// (lanes.hpp): one that rounds *share*, whose leading thread makes the rounds of all (shared_rounds.hpp), and
+// (lanes.hpp): one that rounds *share*, whose leading thread makes the rounds of all (lane.hpp), and
 // others that one round has for itself at a time.
 //
 // Few threads are faster with a lane for each round, because they work in parallel. If many ask at the same
@@ -25,7 +25,7 @@ struct LaneSituation {
     bool of_watchdog = false;
     /// NodesOptions::share_connections
     bool may_share = true;
-    /// The thread that leads the shared lane gets no processor (SharedRounds::is_late()).
+    /// The thread that leads the shared lane gets no processor (Lane::is_late()).
     bool leader_is_late = false;
     /// See next_calm().
     unsigned calm = 0;

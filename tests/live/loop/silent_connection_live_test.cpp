@@ -6,7 +6,7 @@
 
 #include "os/os_network.hpp"
 #include "redis/node_config.hpp"
-#include "redis/shared_rounds.hpp"
+#include "redis/lane.hpp"
 
 #include <atomic>
 #include <memory>
@@ -84,7 +84,7 @@ private:
 
     const Tally::Names names_;
     OsNetwork network_{};
-    SharedRounds rounds_;
+    Lane rounds_;
 };
 
 enum class Front { loop, threads };

@@ -17,32 +17,32 @@
 namespace redlock {
 
 using namespace std::chrono_literals;
-using detail::SharingChoice;
-using detail::SharingSituation;
+using detail::ConnectionChoice;
+using detail::ConnectionSituation;
 
 // ---- Users
 
-Node::Shared& Node::shared_of(const Connection& connection) const {
-    return **std::ranges::find_if(shared_,
+Node::Link& Node::link_of(const Connection& connection) const {
+    return **std::ranges::find_if(links_,
                                   [&](const auto& it) { return it->connection.get() == &connection; });
 }
 
 /// Returns the current connection, which neither drains nor is broken, or null.
-auto Node::current_shared() const noexcept -> Shared* {
+auto Node::current_link() const noexcept -> Link* {
     const auto it = std::ranges::find_if(
-        shared_, [](const auto& shared) { return !shared->drains && !shared->connection->broken(); });
-    return it == shared_.end() ? nullptr : it->get();
+        links_, [](const auto& shared) { return !shared->drains && !shared->connection->broken(); });
+    return it == links_.end() ? nullptr : it->get();
 }
 
 /// Returns the draining connection that has a pending command which this command must follow, or null. A SET
 /// need not follow an earlier release. If it overtakes the release, the node only refuses it.
-auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
+auto Node::link_to_follow(const Command& command) const noexcept -> Link* {
     const bool leaves_queue = command.queue && acquires(command.verb);
-    const auto find = [&](auto is_bound) -> Shared* {
-        const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
+    const auto find = [&](auto is_bound) -> Link* {
+        const auto it = std::ranges::find_if(links_, [&](const auto& shared) {
             return shared->drains && !shared->connection->broken() && is_bound(shared->connection->pending());
         });
-        return it == shared_.end() ? nullptr : it->get();
+        return it == links_.end() ? nullptr : it->get();
     };
     // The connection with the SET comes first. Another one may be bound by a description that was written
     // meanwhile.
@@ -60,13 +60,13 @@ auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
 std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
-        if (shared_to_follow(requests[i].command)) result.push_back(i);
+        if (link_to_follow(requests[i].command)) result.push_back(i);
     return result;
 }
 
-SharingChoice Node::choose_locked(const Command& command, const Shared* current, bool follows,
-                                  Clock::time_point now, bool needed) {
-    using Current = SharingSituation::Current;
+ConnectionChoice Node::choose_locked(const Command& command, const Link* current, bool follows,
+                                     Clock::time_point now, bool needed) {
+    using Current = ConnectionSituation::Current;
     const bool due = needed || server_->health.probe_due(now);
     // If a late reply has come, the node is trusted again, and needs no probe.
     if (due) server_->health.trust_late_replies();
@@ -87,7 +87,7 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
                                                    .current = state,
                                                    .trusted = server_->health.trusted(),
                                                    .probe = due});
-    const bool asks = choice.connection >= SharingChoice::Connection::current;
+    const bool asks = choice.connection >= ConnectionChoice::Connection::current;
     // A release is no probe: if it were answered late, the next probe would come after another pause.
     const bool probes = !detail::cleans_up(detail::effect_of(command));
     if (asks && due && probes && !server_->health.trusted())
@@ -100,17 +100,17 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     // The rounds of another lane may have learned since refresh() that the server was replaced.
     if (config_.has_sentinels()) drop_former_locked();
     const auto& first = requests.front().command;
-    auto* current = current_shared();
-    auto* const before = requests.size() == 1 ? shared_to_follow(first) : nullptr;
+    auto* current = current_link();
+    auto* const before = requests.size() == 1 ? link_to_follow(first) : nullptr;
     const auto choice = choose_locked(first, current, before != nullptr, now, needed);
     switch (choice.connection) {
-        case SharingChoice::Connection::none: return {};
-        case SharingChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
-        case SharingChoice::Connection::draining: current = before; break;
-        case SharingChoice::Connection::current: break;
-        case SharingChoice::Connection::fresh: {
+        case ConnectionChoice::Connection::none: return {};
+        case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
+        case ConnectionChoice::Connection::draining: current = before; break;
+        case ConnectionChoice::Connection::current: break;
+        case ConnectionChoice::Connection::fresh: {
             if (current) leave_address_locked(*current->connection);
-            auto& fresh = begin_shared_locked(now);
+            auto& fresh = begin_link_locked(now);
             if (current) start_draining(*current, now);
             limit_draining();
             current = &fresh;
@@ -121,16 +121,16 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     return {current->connection.get(), choice.worth_waiting_for};
 }
 
-Node::Shared& Node::begin_shared_locked(Clock::time_point now) {
-    auto fresh = std::make_unique<Shared>();
+Node::Link& Node::begin_link_locked(Clock::time_point now) {
+    auto fresh = std::make_unique<Link>();
     fresh->connection = connect_locked(now);
     fresh->connection->set_collecting(options_.collects);
-    shared_.push_back(std::move(fresh));
-    return *shared_.back();
+    links_.push_back(std::move(fresh));
+    return *links_.back();
 }
 
 /// Returns true if a command may be passed to the connection now.
-bool Node::has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_point now) const {
+bool Node::has_turn(const Link& it, detail::KeyEffect effect, Clock::time_point now) const {
     const auto& connection = *it.connection;
     return detail::may_write({.effect = effect,
                               .established = connection.established(),
@@ -145,7 +145,7 @@ bool Node::has_turn(const Shared& it, detail::KeyEffect effect, Clock::time_poin
 
 bool Node::may_write(const Connection& connection, detail::KeyEffect effect, Clock::time_point now) {
     using detail::KeyEffect;
-    auto& it = shared_of(connection);
+    auto& it = link_of(connection);
     const bool turn = has_turn(it, effect, now);
     // The caller writes its command now, and the command can make or extend a lease.
     const bool leases = !detail::cleans_up(effect) && effect != KeyEffect::describes;
@@ -154,12 +154,12 @@ bool Node::may_write(const Connection& connection, detail::KeyEffect effect, Clo
 }
 
 void Node::wait_to_write(const Connection& connection, ConnectionUser& user) {
-    shared_of(connection).waiting.push_back(&user);
+    link_of(connection).waiting.push_back(&user);
 }
 
 void Node::leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
                  Clock::time_point now) noexcept {
-    auto& it = shared_of(connection);
+    auto& it = link_of(connection);
     --it.users;
     const auto waits = std::ranges::find(it.waiting, &user);
     if (waits != it.waiting.end() && it.is_continuing)
@@ -171,7 +171,7 @@ void Node::leave(const Connection& connection, const ConnectionUser& user, bool 
 
 /// The connection keeps its pending replies, but no SET is written on it any more. `since` is the beginning
 /// of the time for which it may drain.
-void Node::start_draining(Shared& it, Clock::time_point since) noexcept {
+void Node::start_draining(Link& it, Clock::time_point since) noexcept {
     if (std::exchange(it.drains, true)) return;
     it.until = since + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
 }
@@ -180,8 +180,8 @@ void Node::start_draining(Shared& it, Clock::time_point since) noexcept {
 /// are not sent again. Otherwise their number would grow while the node is silent.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
-    if (std::ranges::count_if(shared_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
-    auto& oldest = *(*std::ranges::find_if(shared_, drains))->connection;
+    if (std::ranges::count_if(links_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
+    auto& oldest = *(*std::ranges::find_if(links_, drains))->connection;
     oldest.forget_releases();
     oldest.fail(Errc::timed_out, "too many connections have replies pending");
 }
@@ -189,17 +189,17 @@ void Node::limit_draining() {
 // ---- Progress
 
 void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
-    for (const auto& it : shared_)
+    for (const auto& it : links_)
         if (!it->connection->broken()) append_entry(*it, entries);
 }
 
 void Node::append_owing_entries(std::vector<PollEntry>& entries) const {
-    for (const auto& it : shared_)
+    for (const auto& it : links_)
         if (!it->connection->broken() && it->connection->pending().has_late_release())
             append_entry(*it, entries);
 }
 
-void Node::append_entry(const Shared& it, std::vector<PollEntry>& entries) const {
+void Node::append_entry(const Link& it, std::vector<PollEntry>& entries) const {
     entries.push_back(it.connection->poll_entry());
     entries.back().node = static_cast<std::uint8_t>(options_.index);
 }
@@ -207,10 +207,10 @@ void Node::append_entry(const Shared& it, std::vector<PollEntry>& entries) const
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
     // Other connections may be begun meanwhile, at the end of the list.
     // NOLINTNEXTLINE(modernize-loop-convert)
-    for (std::size_t i = 0; i < shared_.size(); ++i)
-        if (const auto mine = shared_[i]->connection->poll_entry();
+    for (std::size_t i = 0; i < links_.size(); ++i)
+        if (const auto mine = links_[i]->connection->poll_entry();
             mine.fd == entry.fd && mine.socket == entry.socket)
-            progress(*shared_[i], now);
+            progress(*links_[i], now);
     sweep(now);
 }
 
@@ -223,7 +223,7 @@ struct Node::Before {
     std::size_t answered;
 };
 
-void Node::progress(Shared& it, Clock::time_point now) {
+void Node::progress(Link& it, Clock::time_point now) {
     const Before before{*it.connection};
     try {
         if (!fail_if_outdated(it, now)) it.connection->advance();
@@ -234,7 +234,7 @@ void Node::progress(Shared& it, Clock::time_point now) {
 }
 
 Clock::time_point Node::blocking_receive(Connection& connection) {
-    auto& it = shared_of(connection);
+    auto& it = link_of(connection);
     const Before before{connection};
     try {
         connection.blocking_receive();
@@ -247,7 +247,7 @@ Clock::time_point Node::blocking_receive(Connection& connection) {
 }
 
 /// Lets the users of a connection continue after it was read.
-void Node::let_users_continue(Shared& it, const Before& before, Clock::time_point now) {
+void Node::let_users_continue(Link& it, const Before& before, Clock::time_point now) {
     auto& connection = *it.connection;
     if (!before.was_ready && connection.was_ready()) connected(connection);
     const auto pending = connection.pending().count();
@@ -271,7 +271,7 @@ void Node::let_users_continue(Shared& it, const Before& before, Clock::time_poin
 /// function first reads what has arrived. The failure counts from the instant at which the reply was due.
 /// Therefore the next probe may be due at once.
 void Node::fail_if_silent(Clock::time_point now) {
-    auto* const current = current_shared();
+    auto* const current = current_link();
     if (!current) return;
     const auto& connection = *current->connection;
     const auto due = now - config_.node_timeout;
@@ -289,7 +289,7 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 }
 
 /// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
-void Node::deliver_answers(Shared& it, Clock::time_point now) const {
+void Node::deliver_answers(Link& it, Clock::time_point now) const {
     auto& connection = *it.connection;
     const auto next = [&] {
         return connection.broken() && !connection.is_refused() ? nullptr : connection.answer();
@@ -306,7 +306,7 @@ void Node::deliver_answers(Shared& it, Clock::time_point now) const {
 /// Is called when a reply has come. If Sentinels name the server, and no reply is outstanding any more, this
 /// is a sign of life. It counts only if the last one is less than a second old. Otherwise the server may have
 /// been frozen and replaced, and the connection fails.
-void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
+void Node::record_sign_of_life(Link& it, Clock::time_point now) {
     auto& connection = *it.connection;
     if (!config_.has_sentinels() || !connection.ready() || connection.outstanding() > 0) return;
     if (may_lead_to_former_master(connection, now))
@@ -317,7 +317,7 @@ void Node::record_sign_of_life(Shared& it, Clock::time_point now) {
 
 /// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
 /// is not ready, a user may have a release on it that can be sent.
-void Node::let_write(Shared& it, Clock::time_point now) {
+void Node::let_write(Link& it, Clock::time_point now) {
     if (it.waiting.empty() || it.is_continuing) return;
     it.is_continuing = true;
     std::size_t still_waiting = 0;
@@ -334,7 +334,7 @@ void Node::let_write(Shared& it, Clock::time_point now) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    for (const auto& it : shared_) {
+    for (const auto& it : links_) {
         auto& connection = *it->connection;
         if (connection.broken() || connection.collected() == 0) continue;
         it->collected_since = std::min(it->collected_since, now);
@@ -349,24 +349,24 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
     }
     sweep(now);  // may send releases again on another connection
     auto next = Clock::never();
-    for (const auto& it : shared_)
+    for (const auto& it : links_)
         if (it->connection->collected() > 0)
             next = std::min(next, std::min(it->collected_since, now) + detail::max_collecting);
     return next;
 }
 
 bool Node::has_unsent() const noexcept {
-    return std::ranges::any_of(shared_, [](const auto& it) { return it->connection->unsent(); });
+    return std::ranges::any_of(links_, [](const auto& it) { return it->connection->unsent(); });
 }
 
 void Node::add_late_replies(detail::LateReplies& late) const {
-    for (const auto& it : shared_)
+    for (const auto& it : links_)
         if (!it->connection->broken()) it->connection->pending().add_late_to(late, options_.index);
 }
 
 /// If the server may be a former master by now, breaks a connection that still has to write a command other
 /// than a release. Returns true if it does.
-bool Node::fail_if_outdated(Shared& it, Clock::time_point now) {
+bool Node::fail_if_outdated(Link& it, Clock::time_point now) {
     auto& connection = *it.connection;
     if (!it.has_unwritten_leases || !connection.unsent() || !may_lead_to_former_master(connection, now))
         return false;
@@ -377,7 +377,7 @@ bool Node::fail_if_outdated(Shared& it, Clock::time_point now) {
 // ---- The end of a connection
 
 /// Lets all users leave a broken connection.
-void Node::fail_users(Shared& it, Clock::time_point now) {
+void Node::fail_users(Link& it, Clock::time_point now) {
     auto& connection = *it.connection;
     while (const auto* const requester = connection.pending().requester()) {
         (void)user_of(*requester).on_progress(options_.index, now);
@@ -391,29 +391,28 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
 void Node::sweep(Clock::time_point now, bool repeats) {
     for (bool again = has_to_sweep(); again;) {
         // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
-        for (std::size_t i = 0; i < shared_.size(); ++i)
-            if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
+        for (std::size_t i = 0; i < links_.size(); ++i)
+            if (links_[i]->connection->broken()) fail_users(*links_[i], now);
         const std::lock_guard guard{server_->mutex};
         drop_unused_locked(now);
-        again = repeats && repeat_shared_releases_locked(now);
+        again = repeats && repeat_releases_locked(now);
     }
 }
 
 /// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
 bool Node::has_to_sweep() const noexcept {
-    return !config_.kept_releases->none() || std::ranges::any_of(shared_, [](const auto& it) {
-        return it->drains || it->connection->broken();
-    });
+    return !config_.kept_releases->none() ||
+           std::ranges::any_of(links_, [](const auto& it) { return it->drains || it->connection->broken(); });
 }
 
 void Node::drop_unused_locked(Clock::time_point now) {
-    for (auto it = shared_.begin(); it != shared_.end();) {
+    for (auto it = links_.begin(); it != links_.end();) {
         if (!is_over(**it, now)) {
             ++it;
             continue;
         }
         auto taken = std::move((*it)->connection);
-        it = shared_.erase(it);
+        it = links_.erase(it);
         if (taken->broken() || taken->pending().none()) {
             drop_locked(std::move(taken), now);
         } else if (taken->hangs(now)) {
@@ -428,12 +427,12 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. Later
 /// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
 /// connection has broken now.
-bool Node::repeat_shared_releases_locked(Clock::time_point now) {
+bool Node::repeat_releases_locked(Clock::time_point now) {
     if (config_.kept_releases->none()) return false;
     bool has_broken = false;
     config_.kept_releases->send_again(answers_locked(), now, [&](const auto& releases) {
-        auto* const current = current_shared();
-        auto& connection = *(current ? *current : begin_shared_locked(now)).connection;
+        auto* const current = current_link();
+        auto& connection = *(current ? *current : begin_link_locked(now)).connection;
         connection.repeat(releases);
         has_broken = connection.broken();
     });
@@ -442,14 +441,14 @@ bool Node::repeat_shared_releases_locked(Clock::time_point now) {
 
 /// Returns true if the connection has no users and no further use. A connection that has drained becomes the
 /// current one again if there is no other.
-bool Node::is_over(Shared& it, Clock::time_point now) {
+bool Node::is_over(Link& it, Clock::time_point now) {
     const auto& connection = *it.connection;
     if (it.users > 0) return false;
     if (connection.broken()) return true;
     if (!it.drains) return false;
     if (now >= it.until || connection.hangs(now)) return true;
     if (!connection.pending().none() || connection.unsent()) return false;
-    const bool replaced = std::ranges::any_of(shared_, [&](const auto& other) {
+    const bool replaced = std::ranges::any_of(links_, [&](const auto& other) {
         return other.get() != &it && !other->drains && !other->connection->broken();
     });
     it.drains = replaced || may_lead_to_former_master(connection, now) || !connection.ready();

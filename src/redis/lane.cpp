@@ -1,4 +1,4 @@
-#include "shared_rounds.hpp"
+#include "lane.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>
@@ -17,7 +17,7 @@ namespace redlock {
 using namespace std::chrono_literals;
 
 /// How the sleep of a thread has ended.
-enum class SharedRounds::Waited : std::uint8_t {
+enum class Lane::Waited : std::uint8_t {
     not_yet,
     until_it_leads,
     until_it_is_over,
@@ -26,12 +26,12 @@ enum class SharedRounds::Waited : std::uint8_t {
 };
 
 /// What has become of a round that a thread has put into the inbox.
-enum class SharedRounds::Posted : std::uint8_t { as_leader, to_leader, refused };
+enum class Lane::Posted : std::uint8_t { as_leader, to_leader, refused };
 
 /// A round and the thread that asks for it. Both the thread and the leader, while it notifies the thread,
 /// count as users of the object. Therefore the leader can do that without a mutex, even if the thread has
 /// returned meanwhile.
-class SharedRounds::Asker {
+class Lane::Asker {
 public:
     Asker() = default;
     Asker(const Asker&) = delete;
@@ -94,7 +94,7 @@ public:
     bool has_copies = false;
 
     std::atomic<int> users = 1;
-    bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of SharedRounds
+    bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
     // Written by the leader, before it wakes the thread.
     bool has_ended = false;  ///< the leader has nothing to do for the round any more
@@ -120,19 +120,19 @@ private:
 
 // ---- Lists
 
-void SharedRounds::Askers::add(Asker& asker) noexcept {
+void Lane::Askers::add(Asker& asker) noexcept {
     asker.previous = last_;
     asker.next = nullptr;
     (last_ ? last_->next : first_) = &asker;
     last_ = &asker;
 }
 
-void SharedRounds::Askers::remove(Asker& asker) noexcept {
+void Lane::Askers::remove(Asker& asker) noexcept {
     (asker.previous ? asker.previous->next : first_) = asker.next;
     (asker.next ? asker.next->previous : last_) = asker.previous;
 }
 
-auto SharedRounds::Askers::take() noexcept -> Asker* {
+auto Lane::Askers::take() noexcept -> Asker* {
     auto* const taken = first_;
     if (taken) remove(*taken);
     return taken;
@@ -140,8 +140,8 @@ auto SharedRounds::Askers::take() noexcept -> Asker* {
 
 // ---- The threads that ask
 
-SharedRounds::SharedRounds(const std::vector<NodeConfig>& configs, const NodesOptions& options,
-                           Network& network, Admits admits)
+Lane::Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+           Admits admits)
     : network_(network),
       node_timeout_(options.node_timeout),
       admits_(admits),
@@ -150,12 +150,12 @@ SharedRounds::SharedRounds(const std::vector<NodeConfig>& configs, const NodesOp
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
-SharedRounds::~SharedRounds() {
+Lane::~Lane() {
     while (auto* const asker = free_.take()) delete asker;
 }
 
-bool SharedRounds::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
-                       Follows follows) {
+bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
+               Follows follows) {
     auto own = take_asker();
     own->begin(requests, limits, tallies);
     const auto start = network_.clock().now();
@@ -179,7 +179,7 @@ bool SharedRounds::ask(std::span<const Request> requests, const RoundLimits& lim
     return true;
 }
 
-auto SharedRounds::take_asker() -> OwnAsker {
+auto Lane::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
         if (auto* const free = free_.take()) {
@@ -191,7 +191,7 @@ auto SharedRounds::take_asker() -> OwnAsker {
 }
 
 /// Is called once by each user of the object.
-void SharedRounds::recycle(Asker& asker) noexcept {
+void Lane::recycle(Asker& asker) noexcept {
     if (--asker.users > 0) return;
     std::unique_ptr<Asker> surplus{&asker};
     asker.clear();
@@ -202,7 +202,7 @@ void SharedRounds::recycle(Asker& asker) noexcept {
 }
 
 /// Wakes a thread for this reason. Returns false if it has left.
-bool SharedRounds::wake(Asker& asker, Waited reason) noexcept {
+bool Lane::wake(Asker& asker, Waited reason) noexcept {
     ++asker.users;
     const OwnAsker user{&asker, {this}};
     if (asker.end_sleep(reason) != reason) return false;
@@ -212,7 +212,7 @@ bool SharedRounds::wake(Asker& asker, Waited reason) noexcept {
 
 /// Puts a round into the inbox. If another thread leads, the round has copies of its arguments. A leader that
 /// nobody may join may block, so it would not see the round.
-auto SharedRounds::post(Asker& own, bool& is_first) -> Posted {
+auto Lane::post(Asker& own, bool& is_first) -> Posted {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
         if (is_closed_) return Posted::refused;
@@ -224,7 +224,7 @@ auto SharedRounds::post(Asker& own, bool& is_first) -> Posted {
 }
 
 /// Sleeps while another thread makes the round. If this takes too long, leaves the round.
-auto SharedRounds::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows) -> Waited {
+auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows) -> Waited {
     if (follows == Follows::not_at_all) return leave(own);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command));
     const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
@@ -242,7 +242,7 @@ auto SharedRounds::sleep(Asker& own, bool is_first, Clock::duration time_left, F
 }
 
 /// Wakes the leader, unless it has looked into the inbox by now.
-void SharedRounds::wake_leader(const Asker& own) {
+void Lane::wake_leader(const Asker& own) {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
@@ -253,7 +253,7 @@ void SharedRounds::wake_leader(const Asker& own) {
 
 /// Leaves the round, unless the leader has woken the thread by now. If the round is not taken back, it
 /// belongs to the leader from now on.
-auto SharedRounds::leave(Asker& own) -> Waited {
+auto Lane::leave(Asker& own) -> Waited {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
@@ -280,8 +280,8 @@ auto SharedRounds::leave(Asker& own) -> Waited {
 }
 
 /// Reports what is known of a round that was left.
-void SharedRounds::report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
-                               std::error_code cause) const {
+void Lane::report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
+                       std::error_code cause) const {
     for (std::size_t i = 0; i < requests.size(); ++i)
         for (std::size_t node = 0; node < tallies[i].size(); ++node) {
             if (!requests[i].to[node]) continue;
@@ -292,7 +292,7 @@ void SharedRounds::report_left(std::span<const Request> requests, std::span<Tall
         }
 }
 
-NodeSet SharedRounds::bound_nodes(const Command& command) const noexcept {
+NodeSet Lane::bound_nodes(const Command& command) const noexcept {
     if (!has_late_replies()) return {};
     const bool leaves_queue = command.queue && acquires(command.verb);
     const auto owner = detail::PendingReplies::hash_of(command.owner);
@@ -306,7 +306,7 @@ NodeSet SharedRounds::bound_nodes(const Command& command) const noexcept {
     return nodes;
 }
 
-bool SharedRounds::may_release_before(const Command& command) const noexcept {
+bool Lane::may_release_before(const Command& command) const noexcept {
     // What was left is read first. The leader adds it to what is late before it removes it here, so a reader
     // that looks in the other order could miss it in both.
     const auto left = released_left_.load();
@@ -314,7 +314,7 @@ bool SharedRounds::may_release_before(const Command& command) const noexcept {
            ((left | released_late_) & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
-std::size_t SharedRounds::new_rounds() const {
+std::size_t Lane::new_rounds() const {
     const std::lock_guard guard{mutex_};
     std::size_t count = 0;
     for (const auto* it = inbox_.first(); it; it = it->next) ++count;
@@ -323,7 +323,7 @@ std::size_t SharedRounds::new_rounds() const {
 
 // ---- The leader
 
-void SharedRounds::lead(Asker& own) noexcept {
+void Lane::lead(Asker& own) noexcept {
     while (!own.over) try {
             make_turn(own);
         } catch (...) {  // no memory
@@ -333,13 +333,13 @@ void SharedRounds::lead(Asker& own) noexcept {
 }
 
 /// Has another thread lead, or the background task if bytes are left.
-void SharedRounds::stop_leading() noexcept {
+void Lane::stop_leading() noexcept {
     if (!hand_over()) return;
     unsent_since_ = network_.clock().now();
     sender_->start();
 }
 
-void SharedRounds::make_turn(Asker& own) {
+void Lane::make_turn(Asker& own) {
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
     // It must exist before the inbox is taken, because a later round may use it.
@@ -355,7 +355,7 @@ void SharedRounds::make_turn(Asker& own) {
 
 /// If `own` is the only round, and nobody may join now, nobody does until the end of the turn: a late reply
 /// is that of a round that is over.
-void SharedRounds::begin_new_rounds(const Asker* own) {
+void Lane::begin_new_rounds(const Asker* own) {
     Asker* chain = nullptr;
     {
         const std::lock_guard guard{mutex_};
@@ -377,7 +377,7 @@ void SharedRounds::begin_new_rounds(const Asker* own) {
     }
 }
 
-void SharedRounds::begin(Asker& asker) noexcept {
+void Lane::begin(Asker& asker) noexcept {
     active_.add(asker);
     const bool left = left_ > 0 && asker.has_left();
     if (left && !asker.must_be_sent()) return end_left(asker);
@@ -392,7 +392,7 @@ void SharedRounds::begin(Asker& asker) noexcept {
     if (left && !asker.has_ended) end_left(asker);
 }
 
-void SharedRounds::advance(Asker& asker) noexcept {
+void Lane::advance(Asker& asker) noexcept {
     try {
         auto& driver = asker.round->driver();
         const auto until = driver.advance();
@@ -406,7 +406,7 @@ void SharedRounds::advance(Asker& asker) noexcept {
 
 /// Continues with the woken rounds, except for those before whose next step the sockets must be read. Returns
 /// true if there were any.
-bool SharedRounds::advance_woken() noexcept {
+bool Lane::advance_woken() noexcept {
     bool any = false;
     while (const auto* const round = group_.take_woken()) {
         auto& asker = *static_cast<Asker*>(round->owner);
@@ -419,7 +419,7 @@ bool SharedRounds::advance_woken() noexcept {
 
 /// Continues with the rounds whose wait is over. Must be called directly after the sockets were read.
 /// Otherwise a round could give a node up although its reply has come.
-void SharedRounds::advance_overdue(Clock::time_point now) noexcept {
+void Lane::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, it->next);
         if (asker.until > now) continue;
@@ -429,7 +429,7 @@ void SharedRounds::advance_overdue(Clock::time_point now) noexcept {
 }
 
 /// Writes the collected commands that must be written now. Returns when the leader must continue.
-Clock::time_point SharedRounds::write() {
+Clock::time_point Lane::write() {
     Clock::time_point until;
     do {
         (void)advance_woken();
@@ -445,7 +445,7 @@ Clock::time_point SharedRounds::write() {
     return until;
 }
 
-void SharedRounds::poll(Asker& own, Clock::time_point until) {
+void Lane::poll(Asker& own, Clock::time_point until) {
     if (is_alone_ && own.round->driver().try_blocking_receive(until)) {
         last_read_ = own.round->driver().now();
         return;
@@ -470,7 +470,7 @@ void SharedRounds::poll(Asker& own, Clock::time_point until) {
 
 /// Reads from the connections whose entries are ready. If there is no memory for a release that is to be sent
 /// again, a later turn tries again.
-void SharedRounds::take_ready() {
+void Lane::take_ready() {
     try {
         group_.take_ready(entries_);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
@@ -479,7 +479,7 @@ void SharedRounds::take_ready() {
 }
 
 /// Does nothing if the system has no descriptor left.
-void SharedRounds::make_wakeup() {
+void Lane::make_wakeup() {
     if (std::exchange(has_tried_wakeup_, true)) return;
     auto made = network_.make_wakeup();
     const std::lock_guard guard{mutex_};
@@ -487,14 +487,14 @@ void SharedRounds::make_wakeup() {
 }
 
 /// Reads from all connections, without waiting.
-void SharedRounds::read_all() {
+void Lane::read_all() {
     entries_.clear();
     group_.append_poll_entries(entries_);
     for (auto& entry : entries_) entry.ready = true;
     take_ready();
 }
 
-void SharedRounds::end(Asker& asker, std::exception_ptr failure) noexcept {
+void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
     asker.has_ended = true;
     if (asker.round) group_.forget(asker.round->driver());
     if (failure) asker.round.reset();
@@ -504,7 +504,7 @@ void SharedRounds::end(Asker& asker, std::exception_ptr failure) noexcept {
 }
 
 /// Wakes the threads whose rounds have ended, except the leader.
-void SharedRounds::wake_ended(const Asker* own) noexcept {
+void Lane::wake_ended(const Asker* own) noexcept {
     if (ended_.empty()) return;
     publish_late_replies();
     while (auto* const asker = ended_.take()) {
@@ -515,7 +515,7 @@ void SharedRounds::wake_ended(const Asker* own) noexcept {
     }
 }
 
-void SharedRounds::publish_late_replies() noexcept {
+void Lane::publish_late_replies() noexcept {
     detail::LateReplies late;
     bool complete = false;
     try {
@@ -536,7 +536,7 @@ void SharedRounds::publish_late_replies() noexcept {
 }
 
 /// Ends the rounds whose threads have left.
-void SharedRounds::end_left() noexcept {
+void Lane::end_left() noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, it->next);
         if (asker.has_left()) end_left(asker);
@@ -545,14 +545,14 @@ void SharedRounds::end_left() noexcept {
 
 /// Leaves the connections at once, so that nothing more is sent. A command that is collected, or queued as a
 /// release, stays on its connection.
-void SharedRounds::end_left(Asker& asker) noexcept {
+void Lane::end_left(Asker& asker) noexcept {
     if (asker.round) group_.forget(asker.round->driver());
     asker.round.reset();
     end(asker, nullptr);
 }
 
 /// Must be called when late_replies() has considered the round.
-void SharedRounds::recycle_left(Asker& asker) noexcept {
+void Lane::recycle_left(Asker& asker) noexcept {
     {
         const std::lock_guard guard{mutex_};
         if (--left_ == 0) {
@@ -564,7 +564,7 @@ void SharedRounds::recycle_left(Asker& asker) noexcept {
 }
 
 /// Ends the round of the leader, which has no memory left.
-void SharedRounds::give_up(Asker& own) noexcept {
+void Lane::give_up(Asker& own) noexcept {
     {
         const std::lock_guard guard{mutex_};
         if (std::exchange(own.is_new, false)) {
@@ -578,7 +578,7 @@ void SharedRounds::give_up(Asker& own) noexcept {
 
 /// Names a waiting thread as the leader. If there is none, writes everything, and leaves without one. Returns
 /// true if nobody leads any more, and the sockets have not accepted all bytes.
-bool SharedRounds::hand_over() noexcept {
+bool Lane::hand_over() noexcept {
     for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = it->previous)
             if (wake(*it, Waited::until_it_leads)) return false;
@@ -596,7 +596,7 @@ bool SharedRounds::hand_over() noexcept {
 
 /// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
 /// threads of all rounds in the inbox have left.
-auto SharedRounds::resign() noexcept -> Resigned {
+auto Lane::resign() noexcept -> Resigned {
     OwnAsker successor{nullptr, {this}};
     {
         const std::lock_guard guard{mutex_};
@@ -614,7 +614,7 @@ auto SharedRounds::resign() noexcept -> Resigned {
     return Resigned::with_successor;
 }
 
-void SharedRounds::read_late() noexcept {
+void Lane::read_late() noexcept {
     {
         const std::lock_guard guard{mutex_};
         if (is_led_ || network_.clock().now() - last_read_ < 1ms) return;
@@ -630,7 +630,7 @@ void SharedRounds::read_late() noexcept {
 
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
 /// Returns when to call the function again. See NodeGroup::send_unsent().
-Clock::time_point SharedRounds::send_unsent(Clock::time_point now) {
+Clock::time_point Lane::send_unsent(Clock::time_point now) {
     {
         const std::lock_guard guard{mutex_};
         if (std::exchange(is_led_, true)) return Clock::never();

@@ -76,7 +76,7 @@
 
 namespace redlock {
 
-class SharedRounds {
+class Lane {
 public:
     /// Which rounds other threads make on the lane while one leads.
     enum class Admits : bool {
@@ -85,11 +85,11 @@ public:
     };
 
     /// Does no I/O. `network` must outlive the object.
-    SharedRounds(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-                 Admits admits = Admits::all);
-    ~SharedRounds();
-    SharedRounds(const SharedRounds&) = delete;
-    SharedRounds& operator=(const SharedRounds&) = delete;
+    Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+         Admits admits = Admits::all);
+    ~Lane();
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
 
     /// For how long a thread sleeps while another one makes its round.
     enum class Follows : std::uint8_t {
@@ -133,7 +133,7 @@ private:
     enum class Resigned : std::uint8_t { not_yet, with_successor, without_successor };
 
     struct Recycle {
-        SharedRounds* rounds = nullptr;
+        Lane* rounds = nullptr;
         void operator()(Asker* asker) const noexcept { rounds->recycle(*asker); }
     };
     using OwnAsker = std::unique_ptr<Asker, Recycle>;
