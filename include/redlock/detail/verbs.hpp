@@ -41,8 +41,8 @@ enum class KeyEffect : std::uint8_t {
     undescribes,  ///< Deletes the description after the release.
 };
 
-/// Returns true if a command with this effect deletes what a lease has left on a node. It does no harm if it
-/// is executed late, or more than once.
+/// Returns true if a command with this effect deletes what a lease has left on a node. The command does no
+/// harm if it is executed late, or more than once.
 constexpr bool cleans_up(KeyEffect effect) noexcept {
     return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
 }

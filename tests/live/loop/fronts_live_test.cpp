@@ -77,7 +77,8 @@ TYPED_TEST(LockOnServers, NoticesThatTheServersHaveClosedItsConnections) {
         server.command({"CLIENT", "KILL", "TYPE", "normal"});
         ASSERT_TRUE(support::wait_until([&] { return server.info("clients", "connected_clients") == "1"; }));
     }
-    std::this_thread::sleep_for(2ms);  // one that was used a millisecond ago is not checked
+    std::this_thread::sleep_for(
+        2ms);  // a connection that was used within the last millisecond is used unchecked
     const auto acquired = lock.try_acquire();
     EXPECT_TRUE(acquired) << acquired.message();
     for (const auto& node : acquired.nodes()) EXPECT_EQ(node.vote, Vote::granted) << node.cause.message();
