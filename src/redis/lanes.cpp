@@ -6,6 +6,7 @@
 #include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -157,25 +158,29 @@ private:
     CountedLane& lane_;
 };
 
-/// Reads the late replies of an idle lane, because the node that has sent one may be trusted again.
+/// Reads the late replies of idle lanes, because the node that has sent one may be trusted again: those of
+/// the shared lane, and those of one of the others, in turn.
 void Lanes::read_late() noexcept {
-    CountedLane* late = nullptr;
+    std::array<CountedLane*, 2> late{};
     {
         const std::lock_guard guard{mutex_};
         const auto is_late = [](const CountedLane& lane) {
             return lane.users == 0 && lane.has_late_replies();
         };
-        late = find_locked(is_late);
-        if (!late) return;
-        // The next call reads another one.
-        if (late != &shared_) {
-            const auto it = std::ranges::find(others_, late, &std::unique_ptr<CountedLane>::get);
+        if (is_late(shared_)) late.front() = &shared_;
+        const auto it = std::ranges::find_if(others_, [&](const auto& lane) { return is_late(*lane); });
+        if (it != others_.end()) {
+            late.back() = it->get();
             std::rotate(it, it + 1, others_.end());
         }
-        ++late->users;
+        for (auto* const lane : late)
+            if (lane) ++lane->users;
     }
-    const Use use{*this, *late};
-    late->read_late();
+    for (auto* const lane : late) {
+        if (!lane) continue;
+        const Use use{*this, *lane};
+        lane->read_late();
+    }
 }
 
 // ---- Rounds

@@ -59,11 +59,11 @@ private:
     const NodesOptions options_;
     Network& network_;
     const std::size_t processors_;
-    CountedLane shared_;  // the lane that rounds share
+    CountedLane shared_;   // the lane that rounds share
+    bool closed_ = false;  // used by close() only
     std::mutex mutex_{};
-    // Guarded by mutex_.
-    bool closed_ = false;
-    std::vector<std::unique_ptr<CountedLane>> others_{};  // the one that was used last is at the end
+    // Guarded by mutex_. The one that was used or read last is at the end.
+    std::vector<std::unique_ptr<CountedLane>> others_{};
 
     std::atomic<std::size_t> rounds_{0};  // rounds that are under way
     std::atomic<unsigned> calm_{0};       // see detail::next_calm()
