@@ -57,7 +57,7 @@ class InAContext : public OnServers<InAContext, asio::Lock, asio::Semaphore> {
 public:
     bool turn() {
         context.restart();
-        return context.run_one_for(10ms), true;
+        return context.run_for(10ms), true;
     }
 
 protected:
