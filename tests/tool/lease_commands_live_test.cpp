@@ -1,10 +1,15 @@
 // redlock acquire, extend and release, as scripts use them.
+#include "live/fake_redis_server.hpp"
 #include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -208,6 +213,57 @@ TEST_F(LeaseCommands, ExtendOnlyOnAMajority) {
     const auto outcome = world.run({"extend", "--owner", owner, "job"});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_EQ(outcome.out, "");
+}
+
+/// Servers whose connections with one number, counted from 1, are black holes for scripts.
+class ForgetfulServers {
+public:
+    explicit ForgetfulServers(int number) {
+        for (std::size_t i = 0; i < connections_.size(); ++i)
+            servers_.emplace_back([this, i, number](Session& session) {
+                const bool replies = ++connections_[i] != number;
+                for (;;) {
+                    const auto words = session.receive_command();
+                    if (words.front() == "PING") session.send("+PONG\r\n");
+                    if (words.front() == "SET") session.send("+OK\r\n");
+                    if (words.front() == "EVAL" && replies) session.send(":1\r\n");
+                }
+            });
+    }
+    std::vector<std::string> environment() const {
+        std::string list;
+        for (const auto& server : servers_) list += (list.empty() ? "" : ",") + server.uri();
+        return {"REDLOCK_NODES=" + list};
+    }
+    bool have_had(int connections) const {
+        return std::ranges::all_of(connections_, [&](const auto& it) { return it >= connections; });
+    }
+
+private:
+    std::array<std::atomic<int>, 3> connections_{};
+    std::deque<FakeRedisServer> servers_{};
+};
+
+TEST_F(LeaseCommands, AreTriedAgainIfTooFewNodesReply) {
+    const std::string owner(40, 'a');
+    for (const std::string command : {"extend", "release"}) {
+        const ForgetfulServers servers{1};
+        Tool tool{{command, "--node-timeout", "2s", "--owner", owner, "job"}, servers.environment()};
+        EXPECT_EQ(tool.wait().status, 0) << command << ": " << tool.err();
+        EXPECT_TRUE(servers.have_had(2));
+    }
+}
+
+// The keeper has connections of its own.
+TEST_F(LeaseCommands, HaveAKeeperWhoseReleaseIsTriedAgain) {
+    const ForgetfulServers servers{2};
+    ForkedChild script{[](auto) { ::pause(); }};
+    Tool tool{{"acquire", "--node-timeout", "2s", "--ttl", "1h", "--while-pid", std::to_string(script.pid()),
+               "job"},
+              servers.environment()};
+    ASSERT_EQ(tool.wait().status, 0) << tool.err();
+    script.kill();
+    EXPECT_TRUE(wait_until([&] { return servers.have_had(3); }));
 }
 
 TEST_F(LeaseCommands, PrintEverythingInJson) {

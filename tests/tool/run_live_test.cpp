@@ -1,5 +1,6 @@
 // redlock run on quiet days.
 #include "command_monitor.hpp"
+#include "support/tcp_proxy.hpp"
 #include "tool_world.hpp"
 
 #include <redlock/detail/scripts.hpp>
@@ -34,6 +35,23 @@ TEST_F(Run, WaitsWhileTheServerBehindAProxyRestarts) {
     world[0].restart();
     link.heal();
     EXPECT_EQ(tool.wait().status, 0) << tool.err();
+}
+
+// A NAT forgets the connections while the command runs, and swallows what comes.
+TEST_F(Run, LeavesNoKeyAndReportsNoFailureIfItsConnectionsAreForgotten) {
+    std::deque<support::TcpProxy> links;
+    std::string uris;
+    for (auto& node : world) uris += (uris.empty() ? "" : ",") + links.emplace_back(node.port()).name();
+    auto environment = world.environment();
+    environment.front() = "REDLOCK_NODES=" + uris;
+    Tool tool{world.job(until_go, {"--ttl", "1m"}), environment};
+    ASSERT_TRUE(world.comes("begun"));
+    for (auto& link : links) link.forget();
+    world.touch("go");
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(world.keys(), 0U);
 }
 
 TEST_F(Run, LeavesAHolderDescription) {

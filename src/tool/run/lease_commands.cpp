@@ -6,6 +6,7 @@
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
+#include "repeated.hpp"
 #include "signals.hpp"
 #include "text/json.hpp"
 #include "wait_reporter.hpp"
@@ -228,7 +229,8 @@ int extend(const LeaseCommandArguments& request) {
     const auto resources = request.resources();
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
-    const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
+    const auto result =
+        repeated([&] { return algorithm::extend(nodes, boot_clock(), lease_request, lease); });
     if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
     return conclude(request.resource, request.acquire, result);
@@ -239,7 +241,8 @@ int release(const LeaseCommandArguments& request) {
     const auto resources = request.resources();
     const auto before = lease_of(request.owner);
     auto lease = before;
-    const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.lock.fair);
+    const auto result = repeated(
+        [&] { return algorithm::release(nodes, boot_clock(), resources, lease, request.lock.fair); });
     // Removes the description, whatever it said. After any other failure the lock may still be held.
     if (result || result.error() == Errc::lost)
         algorithm::describe_holder(nodes, resources, before, "released", {});

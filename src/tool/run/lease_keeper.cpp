@@ -1,6 +1,7 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
+#include "repeated.hpp"
 #include "text/words.hpp"
 
 #include <redlock/algorithm.hpp>
@@ -37,7 +38,10 @@ bool is_gone_from_a_majority(const Result& loss) {
 void release(detail::LeaseState& state, std::uint64_t acquisition) {
     const auto before = state.begin_release(acquisition);
     auto lease = before;
-    (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
+    (void)repeated([&] {
+        return algorithm::release(state.nodes(), boot_clock(), state.resources(), lease,
+                                  state.request().fair);
+    });
     state.describe_holder(before, {});
 }
 

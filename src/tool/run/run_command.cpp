@@ -5,6 +5,7 @@
 #include "guardian.hpp"
 #include "holder_description.hpp"
 #include "process_group.hpp"
+#include "repeated.hpp"
 #include "run_arguments.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
@@ -178,7 +179,8 @@ int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals&
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
-    const auto released = has_run ? lock.release() : release_unused(request, lock, nodes);
+    const auto released =
+        has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
     if (!loss.why()) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
