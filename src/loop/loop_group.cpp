@@ -132,6 +132,7 @@ void LoopGroup::proceed() {
         for (auto& [descriptor, entry] : watched_)
             if (entry.until != Clock::never() && now() >= entry.until) entry.ready = true;
         take_ready();
+        (void)group_.check_silence(now());
         until = group_.write_collected(now());
         wake_rounds();
         until = std::min(until, watch());
@@ -165,7 +166,8 @@ Clock::time_point LoopGroup::find_connections_to_watch() {
     auto next = Clock::never();
     std::erase_if(found_, [&, now = now()](const PollEntry& it) {
         const bool unwritten = it.writes || it.socket == nullptr;
-        const auto until = idle_since_ + (unwritten ? longest_ttl_ : group_.node_timeout());
+        const auto until =
+            idle_since_ + (unwritten ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});
         if (now >= until) return true;
         next = std::min(next, until);
         return false;

@@ -148,6 +148,8 @@ public:
     detail::PendingReplies take_releases(const detail::Requester& requester) {
         return pending_.take_releases(requester);
     }
+    /// Does the same for the releases that may be sent on another connection although this one is not broken.
+    detail::PendingReplies take_repeatable_releases() { return pending_.take_repeatable_releases(); }
     /// Returns the commands without a reply of a broken connection, and forgets them.
     detail::PendingReplies take_pending() noexcept { return std::exchange(pending_, {}); }
 

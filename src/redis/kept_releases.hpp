@@ -14,6 +14,8 @@
 //     PendingReplies of a connection,| answered → done
 //     late                           | refused for now → here, for a pause
 //                                    | on a connection that breaks → here
+//                                    | on one on which nothing comes for a node_timeout → here, if it was
+//                                    | not sent again before, and its SET is not pending there
 //                                    | on one of too many draining connections, or on one that has drained
 //                                    | for as long as its keys live → given up
 //     here                           | sent again, on the next connection of any Node object → late

@@ -332,9 +332,9 @@ void Lane::lead(Asker& own) noexcept {
     stop_leading();
 }
 
-/// Has another thread lead, or the background task if bytes are left.
+/// Has another thread lead, or the background task if something is left to do.
 void Lane::stop_leading() noexcept {
-    if (!hand_over()) return;
+    if (hand_over() == Rest::nothing) return;
     unsent_since_ = network_.clock().now();
     sender_->start();
 }
@@ -577,11 +577,12 @@ void Lane::give_up(Asker& own) noexcept {
 }
 
 /// Names a waiting thread as the leader. If there is none, writes everything, and leaves without one. Returns
-/// true if nobody leads any more, and the sockets have not accepted all bytes.
-bool Lane::hand_over() noexcept {
+/// what is left to do if nobody leads any more: the sockets have not accepted all bytes, or a release may not
+/// have reached its server.
+auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = it->previous)
-            if (wake(*it, Waited::until_it_leads)) return false;
+            if (wake(*it, Waited::until_it_leads)) return Rest::nothing;
         end_left();
         wake_ended(nullptr);
         bool unsent = true;
@@ -589,8 +590,12 @@ bool Lane::hand_over() noexcept {
             unsent = group_.write_all(network_.clock().now());
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the background task tries again
         }
+        const auto rest = unsent                           ? Rest::unsent
+                          : group_.may_have_lost_release() ? Rest::unconfirmed
+                                                           : Rest::nothing;
         const auto resigned = resign();
-        if (resigned != Resigned::not_yet) return resigned == Resigned::without_successor && unsent;
+        if (resigned != Resigned::not_yet)
+            return resigned == Resigned::without_successor ? rest : Rest::nothing;
     }
 }
 
@@ -637,12 +642,16 @@ Clock::time_point Lane::send_unsent(Clock::time_point now) {
     }
     try {
         read_all();
+        if (group_.check_silence(now)) unsent_since_ = now;
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
     }
     publish_late_replies();
     const auto since = unsent_since_.load();
-    if (!hand_over() || now >= since + node_timeout_) return Clock::never();
-    return now + std::max<Clock::duration>((now - since) / 4, 1ms);
+    const auto rest = hand_over();
+    const auto end = since + node_timeout_;
+    if (rest == Rest::nothing || now > end) return Clock::never();
+    if (rest == Rest::unconfirmed) return end + 1ms;
+    return now >= end ? Clock::never() : now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 
 }  // namespace redlock

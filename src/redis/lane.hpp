@@ -187,7 +187,8 @@ private:
     void publish_late_replies() noexcept;
     void give_up(Asker& own) noexcept;
     void stop_leading() noexcept;
-    bool hand_over() noexcept;
+    enum class Rest : std::uint8_t { nothing, unconfirmed, unsent };
+    Rest hand_over() noexcept;
     Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 

@@ -39,7 +39,7 @@ Node::Node(NodeConfig config, Network& network, Options options)
 
 /// Brings the node up to date before a round.
 void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
-    fail_if_silent(now);
+    (void)check_silence(now);
     const std::lock_guard guard{server_->mutex};
     drop_unused_locked(now);
     if (config_.has_sentinels()) drop_former_locked();

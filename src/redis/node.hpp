@@ -135,6 +135,12 @@ public:
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Returns true if the sockets have not accepted all bytes.
     bool has_unsent() const noexcept;
+    /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
+    /// has come for a node_timeout are sent again on another one. Returns true if there were any.
+    bool check_silence(Clock::time_point now);
+    /// Returns true if check_silence() should be called in a node_timeout: a release has no reply although
+    /// its round is over, and a device on the way may have forgotten the connection.
+    bool may_have_lost_release() const noexcept;
     void add_late_replies(detail::LateReplies& late) const;
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while a
@@ -197,6 +203,8 @@ private:
         Clock::time_point collected_since = Clock::never();
         bool drains = false;
         Clock::time_point until = Clock::never();  // if it drains: dropped if replies are still pending then
+        Clock::time_point last_reply{};
+        bool given_up = false;  // give_up_if_silent() has sent its releases on another connection
     };
 
     bool may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept;
@@ -235,6 +243,7 @@ private:
     void progress(Link& it, Clock::time_point now);
     void let_users_continue(Link& it, const Before& before, Clock::time_point now);
     void fail_if_silent(Clock::time_point now);
+    bool give_up_if_silent(Link& it, Clock::time_point now);
     void deliver_answers(Link& it, Clock::time_point now) const;
     void record_sign_of_life(Link& it, Clock::time_point now);
     void let_write(Link& it, Clock::time_point now);

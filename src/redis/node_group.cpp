@@ -115,6 +115,16 @@ bool NodeGroup::write_all(Clock::time_point now) {
     return unsent;
 }
 
+bool NodeGroup::check_silence(Clock::time_point now) {
+    bool any = false;
+    for (const auto& node : nodes_) any = node->check_silence(now) || any;
+    return any;
+}
+
+bool NodeGroup::may_have_lost_release() const noexcept {
+    return std::ranges::any_of(nodes_, [](const auto& node) { return node->may_have_lost_release(); });
+}
+
 detail::LateReplies NodeGroup::late_replies() const {
     detail::LateReplies late;
     for (const auto& node : nodes_) node->add_late_replies(late);

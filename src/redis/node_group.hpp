@@ -59,6 +59,10 @@ public:
     Clock::time_point write_collected(Clock::time_point now);
     /// Writes all collected commands. Returns true if the sockets have not accepted all bytes.
     bool write_all(Clock::time_point now);
+    /// See Node::check_silence().
+    bool check_silence(Clock::time_point now);
+    /// See Node::may_have_lost_release().
+    bool may_have_lost_release() const noexcept;
     /// Notifies the observer of a round that its caller has left, so that it does not call
     /// OngoingRound::finish().
     void notify_left(std::span<const Request> requests, std::span<const Tally> tallies,

@@ -253,6 +253,7 @@ void Node::let_users_continue(Link& it, const Before& before, Clock::time_point 
     const auto pending = connection.pending().count();
     const bool replied = pending < before.pending;
     it.has_replied = it.has_replied || replied;
+    if (replied) it.last_reply = now;
     // Replies that a round awaits are answers. Their rounds record that the node is alive.
     const bool late = replied && before.pending - pending > connection.pending().answered() - before.answered;
     if (late && before.was_ready) {
@@ -282,6 +283,50 @@ void Node::fail_if_silent(Clock::time_point now) {
     fail_locked({Errc::timed_out, "a reply is missing"},
                 connection.pending().oldest_write() + config_.node_timeout);
     start_draining(*current, connection.pending().oldest_write());
+}
+
+bool Node::check_silence(Clock::time_point now) {
+    fail_if_silent(now);
+    bool any = false;
+    // NOLINTNEXTLINE(modernize-loop-convert): a round that continues may begin a connection
+    for (std::size_t i = 0; i < links_.size(); ++i) any = give_up_if_silent(*links_[i], now) || any;
+    if (!any) return false;
+    limit_draining();
+    sweep(now);
+    return true;
+}
+
+/// A device on the way, such as a NAT, may have forgotten a connection without a sign. If no reply has come
+/// on a draining connection since a node_timeout before now, and no command was written since then, its
+/// releases are sent again on another connection, which must not be done sooner: a slow server needs no
+/// second connection. This is done once for each connection. Returns true if there are such releases. A
+/// release that follows a pending SET stays, because the server may be frozen, and execute the SET when it
+/// runs again.
+bool Node::give_up_if_silent(Link& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    const auto due = now - config_.node_timeout;
+    const auto is_silent = [&] {
+        return !connection.broken() && connection.was_ready() && it.last_reply < due &&
+               connection.pending().newest_write() < due;
+    };
+    if (!it.drains || it.given_up || now >= it.until) return false;
+    while (is_silent() && connection.gone_stale()) progress(it, now);
+    if (!is_silent()) return false;
+    auto releases = connection.take_repeatable_releases();
+    it.given_up = true;
+    const bool any = releases.releases_to_repeat() > 0;
+    config_.kept_releases->keep(std::move(releases), true);
+    return any;
+}
+
+/// A connection on which a reply has come a moment before the release was written is not forgotten.
+bool Node::may_have_lost_release() const noexcept {
+    return std::ranges::any_of(links_, [](const auto& it) {
+        const auto& connection = *it->connection;
+        const auto written = connection.pending().newest_write();
+        return !connection.broken() && connection.was_ready() && !it->given_up && written != Clock::never() &&
+               written - it->last_reply >= detail::min_silence && connection.pending().has_late_release();
+    });
 }
 
 static ConnectionUser& user_of(const detail::Requester& requester) noexcept {

@@ -80,6 +80,18 @@ TEST_F(IdleLoop, WaitsForAReleaseUntilTheKeyHasExpired) {
     EXPECT_LE(ran, left + 1s);
 }
 
+// A NAT forgets a connection while the lock is held, and swallows what comes.
+TEST_F(IdleLoop, SendsAReleaseOnANewConnectionIfItsOwnIsForgotten) {
+    acquire();
+    network.pass(1s);
+    network.server(2).forget_connections();
+    release();
+    EXPECT_EQ(holder(2).size(), 40U);
+    EXPECT_LE(run(), 2 * node_timeout);
+    EXPECT_EQ(holder(2), "(nil)");
+    EXPECT_EQ(network.server(2).connections(), 2U);
+}
+
 // The server has the release, and has frozen. The loop only waits to find out whether the connection breaks.
 TEST_F(IdleLoop, WaitsForTheReplyToAReleaseForOneNodeTimeout) {
     acquire();

@@ -288,14 +288,18 @@ TEST_F(RepeatedRelease, LeavesTheVotesOfAllRoundsBeforeItIfTheServerIsBusy) {
 
 // The current connection is not the one that has broken. Its rounds are over before the server answers.
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
-    release_at_silent_server();
+    connect();
+    auto& server = network.server(1);
+    server.paused = true;
+    acquire("r", "A");  // its connection is the only one for the release
+    end_rounds();
+    release_without_waiting();
     release("another", "A");
     run();
-    auto& server = network.server(1);
     server.paused = false;  // for a new connection
     network.pass(2s);
     ask();
-    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    refuse_releases(server, "BUSY Redis is busy running a script.");
     network.resume(1);
     run_for(5ms);
     server.refuses_command = {};

@@ -361,7 +361,9 @@ TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgai
     auto& server = network.server(1);
     for (int i = 0; i < 80; ++i) {
         server.paused = true;
-        begin(Verb::compare_and_delete, "r", "A", {}, 1h);
+        const auto owner = std::to_string(i);
+        begin(Verb::set_if_absent, "r", owner, {}, 1h);
+        begin(Verb::compare_and_delete, "r", owner, {}, 1h);
         run();
         server.paused = false;  // for new connections
         network.pass(2s);

@@ -331,5 +331,67 @@ TEST_F(UnsentRelease, IsNotDroppedWithAHangingProbe) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// ---- A release that was written, and has no reply
+
+struct ReleaseWithoutAReply : UnsentRelease {
+    static constexpr auto node_timeout = 50ms;  // the one of MemoryNetwork::configs()
+
+    ReleaseWithoutAReply() {
+        nodes.emplace(network, servers,
+                      NodesOptions{.node_timeout = node_timeout, .round = Round::all_at_once});
+    }
+};
+
+// B1. A NAT forgets the connections while the lock is held, and swallows what comes.
+TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnIsForgotten) {
+    auto it = held();
+    network.pass(1min);
+    for_each_server([](auto& server) { server.forget_connections(); });
+    it.unlock();
+    network.pass(node_timeout - 1ms);
+    EXPECT_EQ(keys(), 3U) << "a reply may take a node_timeout";
+    network.pass(10ms);
+    EXPECT_EQ(keys(), 0U);
+    for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
+}
+
+TEST_F(ReleaseWithoutAReply, NeedsNoSecondConnectionToASlowServer) {
+    auto it = held();
+    for_each_server([&](auto& server) { server.latency = node_timeout * 6 / 10; });
+    for (int i = 0; i < 5; ++i) {
+        network.pass(1s);
+        it.unlock();
+        network.pass(1s);
+        EXPECT_TRUE(it.acquire());
+    }
+    for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 1U); });
+}
+
+TEST_F(ReleaseWithoutAReply, IsSentOnOneNewConnectionOnlyToAFrozenServer) {
+    auto it = held();
+    network.pass(1s);
+    network.server(2).paused = true;
+    it.unlock();
+    network.pass(1h);
+    EXPECT_EQ(network.server(2).connections(), 2U);
+    network.resume(2);
+    EXPECT_EQ(keys(), 0U);
+}
+
+// The SET is pending there. On another connection, the release could overtake it.
+TEST_F(ReleaseWithoutAReply, IsSentOnlyOnTheConnectionOfItsSet) {
+    (void)held().release();
+    network.pass(1s);
+    network.server(2).paused = true;
+    network.server(2).forget_log();
+    auto it = lock();
+    ASSERT_TRUE(it.acquire());
+    it.unlock();
+    network.pass(1s);
+    network.server(2).paused = false;  // for new connections
+    network.pass(30s);
+    EXPECT_EQ(network.server(2).log().size(), 0U);
+}
+
 }  // namespace
 }  // namespace redlock::test

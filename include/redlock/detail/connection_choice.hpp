@@ -39,6 +39,9 @@ inline constexpr std::chrono::seconds max_sentinel_silence{1};
 inline constexpr auto* may_be_former = "may be a former master's";
 /// The detail in the report of a node that is not asked because the command could overtake its SET.
 inline constexpr auto* set_is_pending = "its SET is still pending";
+/// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
+/// devices do so after minutes.
+inline constexpr std::chrono::milliseconds min_silence{100};
 /// A connection that has been in the making for this long is replaced by a fresh one.
 inline constexpr std::chrono::seconds max_connecting{1};
 

@@ -192,6 +192,10 @@ public:
         for (auto i = size_; i > answered_ && at(i - 1).written == Clock::never(); --i)
             at(i - 1).written = now;
     }
+    /// Returns when the newest pending command was written, or never().
+    Clock::time_point newest_write() const noexcept {
+        return none() ? Clock::never() : at(size_ - 1).written;
+    }
     /// Returns when the oldest pending command was written, or never().
     Clock::time_point oldest_write() const noexcept {
         return none() ? Clock::never() : at(answered_).written;
@@ -271,6 +275,25 @@ public:
         for (auto i = answered_; i < size_; ++i)
             if (at(i).releases && at(i).requester == &requester) taken.sent_again(at(i));
         forget_releases(&requester);
+        return taken;
+    }
+
+    /// Forgets the pending releases that may be sent on another connection although this one is not broken,
+    /// and returns an object that repeats them instead. These releases have no requester, were not sent again
+    /// before, and do not follow a pending SET, which could be executed after them.
+    PendingReplies take_repeatable_releases() {
+        const auto is_repeatable = [this](std::size_t i) {
+            const auto& it = at(i);
+            if (!it.releases || it.requester || it.repeats > 0) return false;
+            for (auto before = answered_; before < i; ++before)
+                if (at(before).binds && !at(before).describes && at(before).owner == it.owner) return false;
+            return true;
+        };
+        PendingReplies taken;
+        for (auto i = answered_; i < size_; ++i)
+            if (is_repeatable(i)) taken.sent_again(at(i));
+        for (auto i = answered_; i < size_; ++i)
+            if (is_repeatable(i)) at(i).repeats = max_release_repeats;
         return taken;
     }
 

@@ -1,13 +1,16 @@
 // What a lock and a semaphore promise in each front, against real servers.
 #include "live_fronts.hpp"
+#include "support/tcp_proxy.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <deque>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -55,6 +58,22 @@ TYPED_TEST(LockOnServers, WaitsForAThreadWithinItsTime) {
 TYPED_TEST(LockOnServers, IsReleasedWhenItIsDestroyed) {
     { ASSERT_TRUE(this->lock().acquire()); }
     EXPECT_TRUE(this->no_key_is_left());
+}
+
+// A NAT forgets the connections, and swallows what comes.
+TYPED_TEST(LockOnServers, LeavesNoKeyIfItsConnectionsAreForgottenBeforeItIsDestroyed) {
+    std::deque<support::TcpProxy> links;
+    std::vector<std::string> uris;
+    for (auto& server : this->cluster) uris.push_back(links.emplace_back(server.port()).name());
+    this->others.emplace(uris, NodesOptions{.node_timeout = 500ms});
+    {
+        auto lock = this->lock_on(*this->others, {.ttl = 1h});
+        ASSERT_TRUE(lock.try_acquire());
+        std::this_thread::sleep_for(200ms);
+        for (auto& link : links) link.forget();
+    }
+    EXPECT_EQ(this->ClusterTest::keys(), 5U);
+    EXPECT_TRUE(this->run_until([&] { return this->ClusterTest::keys() == 0; }));
 }
 
 TYPED_TEST(LockOnServers, IsDelayedOnceByAFrozenNode) {

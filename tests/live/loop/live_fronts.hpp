@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,7 @@ protected:
         return run_until([&] { return ClusterTest::keys() == 0; });
     }
 
+    std::optional<RedisNodes> others{};  // for lock_on()
     support::Turns turns{.one = [this] { return static_cast<Front*>(this)->turn(); }};
 };
 
@@ -61,8 +63,9 @@ public:
     }
 
 protected:
-    AnyLock lock(LockOptions options = {}) {
-        return {asio::Lock{context, nodes, "orders:42", std::move(options)}, turns};
+    AnyLock lock(LockOptions options = {}) { return lock_on(nodes, std::move(options)); }
+    AnyLock lock_on(RedisNodes& them, LockOptions options) {
+        return {asio::Lock{context, them, "orders:42", std::move(options)}, turns};
     }
     AnySemaphore semaphore(LockOptions options) {
         return {asio::Semaphore{context, nodes, "jobs", limit, std::move(options)}, turns};
@@ -77,11 +80,18 @@ using Fronts = testing::Types<InAContext>;
 
 class InALoop : public OnServers<InALoop, AsyncLock, AsyncSemaphore> {
 public:
-    bool turn() { return loop.run_once(std::chrono::steady_clock::now() + 10ms), true; }
+    bool turn() {
+        auto& its = others_of_loop ? loop_of_others : loop;
+        return its.run_once(std::chrono::steady_clock::now() + 10ms), true;
+    }
 
 protected:
     AnyLock lock(LockOptions options = {}) {
         return {AsyncLock{of_loop, "orders:42", std::move(options)}, turns};
+    }
+    AnyLock lock_on(RedisNodes& them, LockOptions options) {
+        AsyncLock made{others_of_loop.emplace(them, loop_of_others), "orders:42", std::move(options)};
+        return {std::move(made), turns};
     }
     AnySemaphore semaphore(LockOptions options) {
         return {AsyncSemaphore{of_loop, "jobs", limit, std::move(options)}, turns};
@@ -90,6 +100,8 @@ protected:
 
     PollLoop loop{};
     AsyncNodes of_loop{nodes, loop};
+    PollLoop loop_of_others{};
+    std::optional<AsyncNodes> others_of_loop{};  // of lock_on()
 };
 
 class InAThread : public OnServers<InAThread, AsyncLock, AsyncSemaphore> {
@@ -97,7 +109,10 @@ public:
     static bool turn() { return true; }
 
 protected:
-    AnyLock lock(LockOptions options = {}) { return AnyLock{Lock{nodes, "orders:42", std::move(options)}}; }
+    AnyLock lock(LockOptions options = {}) { return lock_on(nodes, std::move(options)); }
+    static AnyLock lock_on(RedisNodes& them, LockOptions options) {
+        return AnyLock{Lock{them, "orders:42", std::move(options)}};
+    }
     AnySemaphore semaphore(LockOptions options) {
         return AnySemaphore{Semaphore{nodes, "jobs", limit, std::move(options)}};
     }
