@@ -41,7 +41,7 @@ inline constexpr auto* may_be_former = "may be a former master's";
 inline constexpr auto* set_is_pending = "its SET is still pending";
 /// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
 /// devices do so after minutes.
-inline constexpr std::chrono::milliseconds min_silence{100};
+inline constexpr std::chrono::seconds min_silence{1};
 /// A connection that has been in the making for this long is replaced by a fresh one.
 inline constexpr std::chrono::seconds max_connecting{1};
 
