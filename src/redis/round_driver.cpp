@@ -100,7 +100,7 @@ bool RoundDriver::join(std::size_t node) {
         return false;
     }
     connections_[node] = connection;
-    round_.on_check_out(node, worth_waiting_for);
+    round_.on_join(node, worth_waiting_for);
     // A release or the deletion of a description must be sent even if the round ends before the connection is
     // ready. If the connection breaks while it is being made, a release must be sent again. Therefore it is
     // queued on the connection now. on_sent() follows when the connection is established.

@@ -8,7 +8,7 @@ namespace documents {
 
 extern redlock::Clock& clock;
 extern redlock::detail::QuorumRound round;
-void check_out(std::size_t node);
+void join(std::size_t node);
 void check_in(std::size_t node);
 void wait(redlock::Clock::time_point until);
 

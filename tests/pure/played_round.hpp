@@ -174,12 +174,12 @@ private:
             return round_->on_postponed(node);
         }
         note("ask " + std::to_string(node));
-        check_out(node);
+        join(node);
     }
 
-    void check_out(std::size_t node) {
+    void join(std::size_t node) {
         const auto& it = behaviors_[node];
-        round_->on_check_out(node, it.trusted);
+        round_->on_join(node, it.trusted);
         after(node, it.connects, [this, node] { send(node); });
         if (broken_[node] < it.breaks_times) after(node, it.breaks, [this, node] { fail(node); });
     }
@@ -214,7 +214,7 @@ private:
         if (!round_->on_failed(node, Errc::connection_failed, "reset", behaviors_[node].disconnects, now_))
             return;
         note("repeat " + std::to_string(node));
-        check_out(node);
+        join(node);
     }
 
     /// Schedules `event`, unless the node's part in the round or this connection ends before.

@@ -407,7 +407,7 @@ struct ARoundThatIsHeldBack : testing::Test {
     ARoundThatIsHeldBack() {
         round.set_health(0, true, false);
         EXPECT_EQ(round.next(start).kind, Kind::ask);
-        round.on_check_out(0, true);
+        round.on_join(0, true);
         round.on_held_back(0);
     }
     /// Waits until the time of the node is over, and once more. Returns the next step.

@@ -7,8 +7,8 @@
 #include <redlock/detail/lane_choice.hpp>
 #include <redlock/detail/renewer.hpp>
 
-#include "redis/lanes.hpp"
 #include "redis/lane.hpp"
+#include "redis/lanes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -535,7 +535,7 @@ TEST_F(LanesOfOneProcessor, SharesWhileTwoRoundsAreUnderWay) {
     EXPECT_THAT(log(2), ElementsAre("1 SET"));
 }
 
-// B5. The SET is pending on a connection of the own set.
+// B5. The SET is pending on a connection of a lane of its own.
 TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
     memory.server(2).paused = true;
     set("mine");
@@ -546,7 +546,7 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
     EXPECT_EQ(value(2, "mine"), "");
 }
 
-// The watchdog extends several locks in one round, and the SET of the second is pending in the own set.
+// The watchdog extends several locks in one round, and the SET of the second is pending on another lane.
 TEST_F(LanesOfOneProcessor, SendsNoExtensionAheadOfItsSetInTheOwnSet) {
     memory.server(2).paused = true;
     set("mine");
@@ -575,7 +575,7 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutSharing) {
     EXPECT_THAT(log(0), ElementsAre("1 SET", "3 PING", "3 EVAL", "2 EVALSHA"));
 }
 
-// B5. The SET of one lease is pending in the shared set. A round for each extension could take too long
+// B5. The SET of one lease is pending on the shared lane. A round for each extension could take too long
 // together.
 TEST_F(LanesOfOneProcessor, RenewsLeasesInOneRoundBehindASetInTheSharedSet) {
     share([this] {
@@ -624,7 +624,7 @@ TEST_F(LanesOfOneProcessor, SharesNotWhileTheLeaderIsLate) {
     set("leads");
 }
 
-// B5. The SET is pending in the shared set, and rounds have connections of their own again.
+// B5. The SET is pending on the shared lane, and rounds have lanes for themselves again.
 TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
     share([this] {
         memory.server(2).paused = true;
@@ -637,7 +637,7 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
     EXPECT_THAT(log(2), Not(Contains(testing::StartsWith("1 EVAL"))));
 }
 
-// The SET of a resource follows the release of its former owner, which is pending in the shared set.
+// The SET of a resource follows the release of its former owner, which is pending on the shared lane.
 TEST_F(LanesOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
     share([this] { set("theirs"); });
     memory.server(2).paused = true;  // for less than a node_timeout
@@ -650,7 +650,7 @@ TEST_F(LanesOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
     EXPECT_GE(next.tally.granted(), 2U);
 }
 
-// A waiter leaves the queue with its acquisition. Its command enter_queue is pending in the shared set.
+// A waiter leaves the queue with its acquisition. Its command enter_queue is pending on the shared lane.
 TEST_F(LanesOfOneProcessor, SendsAnAcquisitionBehindItsTicketInTheSharedSet) {
     const QueueTerms terms{.ticket = "channel|1", .home = 2, .reservation_ttl = 100ms};
     const auto ask_for = [&](Verb verb, const std::string& owner, NodeSet to) -> Asked& {

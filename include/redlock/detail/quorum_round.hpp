@@ -52,12 +52,12 @@
 //     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
-// The driver reports each event by a function on_...(), such as on_check_out() and on_vote():
+// The driver reports each event by a function on_...(), such as on_join() and on_vote():
 //
 //     using Kind = redlock::detail::QuorumRound::Step::Kind;
 //     for (;;) {
 //         const auto step = round.next(clock.now());
-//         if (step.kind == Kind::ask) check_out(step.node);
+//         if (step.kind == Kind::ask) join(step.node);
 //         if (step.kind == Kind::give_up) check_in(step.node);
 //         if (step.kind == Kind::wait) wait(step.until);
 //         if (step.kind == Kind::done) break;
@@ -92,11 +92,11 @@
 //     stage      | meaning                                     | transitions
 //     -----------+---------------------------------------------+-------------------------------------------
 //     uninvolved | no request goes to the node                 |
-//     unasked    | no connection was checked out yet, and the  | on_check_out() → connecting
+//     unasked    | no connection was joined yet, and the       | on_join() → connecting
 //                | node was not postponed                      | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
 //     postponed  | the node was postponed                      | as unasked
-//     connecting | a connection was checked out; no byte of    | on_sent() → sent
+//     connecting | a connection was joined; no byte of         | on_sent() → sent
 //                | the commands was sent                       | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
@@ -105,7 +105,7 @@
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
 // also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
 // end() leads to over, too. If on_failed() returns true, a release must be sent once more. The stage does not
-// change, and the driver calls on_check_out() again.
+// change, and the driver calls on_join() again.
 //
 // ---- Which nodes are awaited
 //
@@ -247,7 +247,7 @@ public:
 
     // ---- Events, which the driver reports
 
-    /// Excludes a request from the node. Must be called before on_check_out(). Returns false if the node has
+    /// Excludes a request from the node. Must be called before on_join(). Returns false if the node has
     /// no other request.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
@@ -263,9 +263,9 @@ public:
         must_recount_ = true;
     }
 
-    /// Records that the driver has checked out a connection to the node. The choice of the connection says
+    /// Records that the driver has joined a connection to the node. The choice of the connection says
     /// whether the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
-    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
+    void on_join(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
         must_recount_ = true;
