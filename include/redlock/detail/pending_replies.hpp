@@ -293,7 +293,7 @@ public:
         for (auto i = answered_; i < size_; ++i)
             if (is_repeatable(i)) taken.sent_again(at(i));
         for (auto i = answered_; i < size_; ++i)
-            if (is_repeatable(i)) at(i).repeats = max_release_repeats;
+            if (is_repeatable(i)) at(i).releases = false;
         return taken;
     }
 
