@@ -76,6 +76,7 @@
 #include <redlock/src/redis/connection.cpp>
 #include <redlock/src/redis/endpoint.cpp>
 #include <redlock/src/redis/group_waiter.cpp>
+#include <redlock/src/redis/lane.cpp>
 #include <redlock/src/redis/lanes.cpp>
 #include <redlock/src/redis/listener.cpp>
 #include <redlock/src/redis/node.cpp>
@@ -86,7 +87,6 @@
 #include <redlock/src/redis/reply_parser.cpp>
 #include <redlock/src/redis/round_driver.cpp>
 #include <redlock/src/redis/sentinel_query.cpp>
-#include <redlock/src/redis/lane.cpp>
 #include <redlock/src/resources.cpp>
 #include <redlock/src/result.cpp>
 #include <redlock/src/retry.cpp>

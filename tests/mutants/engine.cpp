@@ -19,12 +19,12 @@
 #include "loop/loop_waiter.cpp"
 #include "loop/renewals.cpp"
 #include "redis/connection.cpp"
+#include "redis/lane.cpp"
 #include "redis/lanes.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
 #include "redis/node_links.cpp"
 #include "redis/round_driver.cpp"
-#include "redis/lane.cpp"
 #include "semaphore.cpp"
 #include "term_sequence.cpp"
 

@@ -230,8 +230,7 @@ std::vector<NodeConfig> with_sentinels(std::vector<NodeConfig> configs, int& ask
 }
 
 struct AFormerMasterOfThreads : testing::Test {
-    Tally ask(Lane& rounds, Verb verb, const std::string& resource, const std::string& owner,
-              NodeSet to) {
+    Tally ask(Lane& rounds, Verb verb, const std::string& resource, const std::string& owner, NodeSet to) {
         const std::vector<std::string> resources{resource};
         const Request request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s},
                               .to = to};
@@ -244,8 +243,7 @@ struct AFormerMasterOfThreads : testing::Test {
     std::unique_ptr<Lane> connected(Round order) {
         NodesOptions options{};
         options.round = order;
-        auto rounds =
-            std::make_unique<Lane>(with_sentinels(memory.configs(), asked), options, memory);
+        auto rounds = std::make_unique<Lane>(with_sentinels(memory.configs(), asked), options, memory);
         ask(*rounds, Verb::set_if_absent, "first", "A", all);
         ask(*rounds, Verb::compare_and_delete, "first", "A", all);
         return rounds;

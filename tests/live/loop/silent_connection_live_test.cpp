@@ -5,8 +5,8 @@
 #include "support/sentinel_group.hpp"
 
 #include "os/os_network.hpp"
-#include "redis/node_config.hpp"
 #include "redis/lane.hpp"
+#include "redis/node_config.hpp"
 
 #include <atomic>
 #include <memory>
