@@ -18,11 +18,10 @@ none() {
 
 headers=$(find include -name '*.hpp')
 users_of_verbs=$(find include src -name '*.[ch]pp' -not -name verbs.hpp -not -name nodes.hpp)
-core=$(find include/redlock/detail src src/flow -maxdepth 1 -name '*.[ch]pp')
+core=$(find include/redlock/detail src/lock src/flow src/round src/wire -name '*.[ch]pp')
 # The decisions: the algorithm, what stands below it, and the flows. The scripts and the table of verbs are among them.
-decisions=$(find include/redlock/detail src/flow -name '*.[ch]pp')
-for name in acquire algorithm fencing lease outcome waiting; do decisions="$decisions include/redlock/$name.hpp"; done
-outside_os=$(find include src/redis src -maxdepth 3 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
+decisions=$(find include/redlock/algorithm include/redlock/detail src/flow src/round src/wire -name '*.[ch]pp')
+outside_os=$(find include src -maxdepth 4 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
 
 users=$(grep -rlE --include='*.[ch]pp' '#[[:space:]]*include[[:space:]]*[<"](hiredis/|hiredis\.h)' include src)
 case $users in
@@ -46,7 +45,7 @@ esac
     none 'decisions do no I/O: they include no header of the operating system, hiredis or OpenSSL' \
         '#[[:space:]]*include[[:space:]]*[<"](sys/|netinet/|arpa/|hiredis|openssl/|(netdb|poll|unistd|fcntl|pthread)\.h|fstream)' \
         $decisions
-    none 'what the library knows about a verb is a row of the table in include/redlock/detail/verbs.hpp' \
+    none 'what the library knows about a verb is a row of the table in src/wire/verbs.hpp' \
         '[=!]= *Verb::|case Verb::' $users_of_verbs
 }
 

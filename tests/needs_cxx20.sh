@@ -6,7 +6,7 @@ compiler=$1
 cd "$(dirname -- "$0")/.." || exit 2
 failed=0
 
-for header in include/redlock/*.hpp; do
+for header in include/redlock/*.hpp include/redlock/algorithm/*.hpp; do
     name=${header#include/}
     [ "$name" != redlock/version.hpp ] || continue # macros for any language
     said=$(printf '#include <%s>\nredlock::Lock* lock;\nint main() {}\n' "$name" |

@@ -35,11 +35,6 @@
 #include <redlock/stop_at_the_error_above>
 #endif
 
-#include <redlock/src/async_leader.cpp>
-#include <redlock/src/async_lock.cpp>
-#include <redlock/src/async_nodes.cpp>
-#include <redlock/src/entropy.cpp>
-#include <redlock/src/error.cpp>
 #include <redlock/src/flow/acquire.cpp>
 #include <redlock/src/flow/acquire_slot.cpp>
 #include <redlock/src/flow/attempt.cpp>
@@ -49,9 +44,23 @@
 #include <redlock/src/flow/place_in_queue.cpp>
 #include <redlock/src/flow/retries.cpp>
 #include <redlock/src/flow/waiter_timing.cpp>
-#include <redlock/src/leader.cpp>
-#include <redlock/src/lease_view.cpp>
-#include <redlock/src/lock.cpp>
+#include <redlock/src/lock/async_leader.cpp>
+#include <redlock/src/lock/async_lock.cpp>
+#include <redlock/src/lock/entropy.cpp>
+#include <redlock/src/lock/error.cpp>
+#include <redlock/src/lock/leader.cpp>
+#include <redlock/src/lock/lease_view.cpp>
+#include <redlock/src/lock/lock.cpp>
+#include <redlock/src/lock/options.cpp>
+#include <redlock/src/lock/query.cpp>
+#include <redlock/src/lock/recursive_lock.cpp>
+#include <redlock/src/lock/resources.cpp>
+#include <redlock/src/lock/result.cpp>
+#include <redlock/src/lock/retry.cpp>
+#include <redlock/src/lock/semaphore.cpp>
+#include <redlock/src/lock/term_sequence.cpp>
+#include <redlock/src/lock/watchdog.cpp>
+#include <redlock/src/loop/async_nodes.cpp>
 #include <redlock/src/loop/context.cpp>
 #include <redlock/src/loop/listeners.cpp>
 #include <redlock/src/loop/lock_jobs.cpp>
@@ -60,8 +69,6 @@
 #include <redlock/src/loop/loop_waiter.cpp>
 #include <redlock/src/loop/renewals.cpp>
 #include <redlock/src/loop/watches.cpp>
-#include <redlock/src/nodes.cpp>
-#include <redlock/src/options.cpp>
 #include <redlock/src/os/background_thread.cpp>
 #include <redlock/src/os/boot_clock.cpp>
 #include <redlock/src/os/os_entropy.cpp>
@@ -70,8 +77,6 @@
 #include <redlock/src/os/resolution.cpp>
 #include <redlock/src/os/socket.cpp>
 #include <redlock/src/os/timer_descriptor.cpp>
-#include <redlock/src/query.cpp>
-#include <redlock/src/recursive_lock.cpp>
 #include <redlock/src/redis/admin_connection.cpp>
 #include <redlock/src/redis/connection.cpp>
 #include <redlock/src/redis/endpoint.cpp>
@@ -87,13 +92,8 @@
 #include <redlock/src/redis/reply_parser.cpp>
 #include <redlock/src/redis/round_driver.cpp>
 #include <redlock/src/redis/sentinel_query.cpp>
-#include <redlock/src/resources.cpp>
-#include <redlock/src/result.cpp>
-#include <redlock/src/retry.cpp>
+#include <redlock/src/round/nodes.cpp>
 #include <redlock/src/scripts.cpp>
-#include <redlock/src/semaphore.cpp>
-#include <redlock/src/term_sequence.cpp>
-#include <redlock/src/watchdog.cpp>
 
 #ifdef REDLOCK_WITHOUT_TLS
 #include <redlock/src/redis/no_tls.cpp>

@@ -1,7 +1,7 @@
 // One acquire() with all its attempts, as a flow.
 #pragma once
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 
 #include "place_in_queue.hpp"
 #include "retries.hpp"

@@ -1,6 +1,6 @@
 #include "acquire_slot.hpp"
 
-#include "../little_endian.hpp"
+#include "../lock/little_endian.hpp"
 #include "blocking_acquire.hpp"
 
 #include <array>

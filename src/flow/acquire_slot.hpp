@@ -1,7 +1,7 @@
 // One acquire() of a semaphore with all its attempts, as a flow.
 #pragma once
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 
 #include "retries.hpp"
 

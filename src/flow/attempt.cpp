@@ -2,8 +2,8 @@
 // fencing token (fencing.hpp).
 #include "attempt.hpp"
 
-#include <redlock/fencing.hpp>
-#include <redlock/outcome.hpp>
+#include <redlock/algorithm/fencing.hpp>
+#include <redlock/algorithm/outcome.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // One attempt to acquire a lock, as a flow.
 #pragma once
 
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 
 #include "flow.hpp"
 

@@ -1,6 +1,6 @@
 // The blocking front: it does what a flow waits for in the calling thread.
-#include <redlock/detail/lease_state.hpp>
 
+#include "../lock/lease_state.hpp"
 #include "flow.hpp"
 
 namespace redlock::flow {

@@ -1,6 +1,6 @@
 #include "lease.hpp"
 
-#include <redlock/waiting.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 namespace redlock::flow {
 

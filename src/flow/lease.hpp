@@ -2,7 +2,7 @@
 // beside the lock; as flows.
 #pragma once
 
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 
 #include "flow.hpp"
 

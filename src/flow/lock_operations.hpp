@@ -3,12 +3,12 @@
 // (loop/lock_jobs.cpp) run the same flows.
 #pragma once
 
-#include <redlock/acquire.hpp>
-#include <redlock/algorithm.hpp>
-#include <redlock/detail/lease_state.hpp>
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/result.hpp>
 
+#include "../lock/lease_state.hpp"
 #include "acquire.hpp"
 #include "acquire_slot.hpp"
 #include "flow.hpp"

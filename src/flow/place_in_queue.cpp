@@ -1,8 +1,8 @@
 // The steps of a wait, and how a waiter leaves the queue. The header has the states.
 #include "place_in_queue.hpp"
 
-#include <redlock/algorithm.hpp>
-#include <redlock/waiting.hpp>
+#include <redlock/algorithm/algorithm.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 // The place of a waiter in the queue (waiting.hpp), as flows (flow.hpp).
 #pragma once
 
+#include <redlock/algorithm/waiting.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/waiting.hpp>
 
 #include "flow.hpp"
 #include "waiter_timing.hpp"

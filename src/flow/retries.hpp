@@ -1,7 +1,7 @@
 // Attempts to acquire with pauses in between, as a flow.
 #pragma once
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 
 #include "attempt.hpp"
 #include "flow.hpp"

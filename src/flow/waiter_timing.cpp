@@ -1,8 +1,9 @@
 #include "waiter_timing.hpp"
 
-#include <redlock/detail/back_off.hpp>
+#include <redlock/algorithm/waiting.hpp>
 #include <redlock/retry.hpp>
-#include <redlock/waiting.hpp>
+
+#include "../round/back_off.hpp"
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 #include "listeners.hpp"
 
-#include <redlock/algorithm.hpp>
-#include <redlock/waiting.hpp>
+#include <redlock/algorithm/algorithm.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 #include <algorithm>
 #include <new>

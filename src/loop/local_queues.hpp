@@ -4,9 +4,9 @@
 // same: the node always has the oldest waiters of each loop, and each enters its queue with its age.
 #pragma once
 
+#include <redlock/algorithm/waiting.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
-#include <redlock/waiting.hpp>
 
 #include "scheduler.hpp"
 

@@ -2,7 +2,7 @@
 // blocking.
 #include "lock_jobs.hpp"
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 
 #include "../flow/lock_operations.hpp"
 #include "round_runner.hpp"

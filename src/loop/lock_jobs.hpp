@@ -2,12 +2,12 @@
 // of its lock.
 #pragma once
 
-#include <redlock/acquire.hpp>
-#include <redlock/detail/lease_state.hpp>
+#include <redlock/algorithm/acquire.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>
 
+#include "../lock/lease_state.hpp"
 #include "context.hpp"
 #include "scheduler.hpp"
 

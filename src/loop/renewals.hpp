@@ -2,9 +2,9 @@
 // losses also while a round is under way.
 #pragma once
 
-#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/detail/renewer.hpp>
 
+#include "../lock/renewal_queue.hpp"
 #include "scheduler.hpp"
 
 #include <memory>

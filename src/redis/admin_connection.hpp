@@ -9,10 +9,10 @@
 // use it.
 #pragma once
 
-#include <redlock/detail/reply.hpp>
 #include <redlock/endpoint.hpp>
 
 #include "../os/os_network.hpp"
+#include "../wire/reply.hpp"
 #include "connection.hpp"
 
 #include <chrono>

@@ -1,9 +1,8 @@
 #include "connection.hpp"
 
-#include <redlock/detail/causes.hpp>
-#include <redlock/detail/connection_choice.hpp>
-
 #include "../os/socket.hpp"
+#include "../round/connection_choice.hpp"
+#include "../wire/causes.hpp"
 
 #include <algorithm>
 #include <array>

@@ -22,13 +22,13 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/pending_replies.hpp>
-#include <redlock/detail/repeated_releases.hpp>
-#include <redlock/detail/reply.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/pending_replies.hpp"
+#include "../round/repeated_releases.hpp"
+#include "../wire/command_encoding.hpp"
+#include "../wire/reply.hpp"
 #include "node_config.hpp"
 #include "reply_parser.hpp"
 

@@ -23,8 +23,9 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/pending_replies.hpp>
-#include <redlock/detail/repeated_releases.hpp>
+
+#include "../round/pending_replies.hpp"
+#include "../round/repeated_releases.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,8 +1,7 @@
 #include "lane.hpp"
 
-#include <redlock/detail/connection_choice.hpp>
-#include <redlock/detail/verbs.hpp>
-
+#include "../round/connection_choice.hpp"
+#include "../wire/verbs.hpp"
 #include "request_copies.hpp"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 #include "lanes.hpp"
 
-#include <redlock/detail/connection_choice.hpp>
-#include <redlock/detail/lane_choice.hpp>
 #include <redlock/detail/renewer.hpp>
-#include <redlock/detail/verbs.hpp>
+
+#include "../round/connection_choice.hpp"
+#include "../round/lane_choice.hpp"
+#include "../wire/verbs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 // locked the mutex of the Server.
 #include "node.hpp"
 
-#include <redlock/detail/connection_choice.hpp>
+#include "../round/connection_choice.hpp"
 
 #include <algorithm>
 #include <new>

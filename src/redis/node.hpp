@@ -26,12 +26,12 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/connection_choice.hpp>
-#include <redlock/detail/node_health.hpp>
-#include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/connection_choice.hpp"
+#include "../round/node_health.hpp"
+#include "../round/quorum_round.hpp"
 #include "connection.hpp"
 #include "listener.hpp"
 #include "server.hpp"

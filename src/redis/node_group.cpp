@@ -1,7 +1,6 @@
 #include "node_group.hpp"
 
-#include <redlock/detail/verbs.hpp>
-
+#include "../wire/verbs.hpp"
 #include "group_waiter.hpp"
 
 #include <algorithm>

@@ -6,12 +6,12 @@
 // of it. A round does not wait for that. A background task sends such releases.
 #pragma once
 
-#include <redlock/detail/duplicate_server_check.hpp>
-#include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/duplicate_server_check.hpp"
+#include "../round/quorum_round.hpp"
 #include "node.hpp"
 #include "round_driver.hpp"
 

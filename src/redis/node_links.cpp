@@ -3,10 +3,9 @@
 // the thread that leads the lane or has it for itself, its background task, the thread of the event loop, or
 // the thread that closes the nodes. They lock the mutex of the Server only to use its health. It is not held
 // while a user continues, because the user may join and leave connections then.
+#include "../round/connection_choice.hpp"
+#include "../wire/verbs.hpp"
 #include "node.hpp"
-
-#include <redlock/detail/connection_choice.hpp>
-#include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
 #include <cstddef>

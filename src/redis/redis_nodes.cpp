@@ -1,10 +1,10 @@
-#include <redlock/detail/quarantine.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include "../loop/loop_group.hpp"
 #include "../os/os_network.hpp"
+#include "../wire/quarantine.hpp"
 #include "lanes.hpp"
 #include "parse_address.hpp"
 

@@ -1,7 +1,7 @@
 // Parses replies with hiredis. Only the text of a reply needs memory from the heap.
 #pragma once
 
-#include <redlock/detail/reply.hpp>
+#include "../wire/reply.hpp"
 
 #include <cstddef>
 #include <cstdint>

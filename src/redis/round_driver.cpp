@@ -5,7 +5,7 @@
 // when the server has answered its handshake (AUTH, SELECT and PING).
 #include "round_driver.hpp"
 
-#include <redlock/detail/causes.hpp>
+#include "../wire/causes.hpp"
 
 #include <new>
 #include <string>

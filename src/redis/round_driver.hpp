@@ -7,12 +7,12 @@
 // list.
 #pragma once
 
-#include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/duplicate_server_check.hpp>
-#include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/duplicate_server_check.hpp"
+#include "../round/quorum_round.hpp"
+#include "../wire/command_encoding.hpp"
 #include "node.hpp"
 #include "woken_rounds.hpp"
 

@@ -1,8 +1,8 @@
 #include "sentinel_query.hpp"
 
-#include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
+#include "../wire/causes.hpp"
 #include "connection.hpp"
 
 #include <algorithm>

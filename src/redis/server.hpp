@@ -4,9 +4,9 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/node_health.hpp>
 
 #include "../os/resolution.hpp"
+#include "../round/node_health.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,8 +1,7 @@
 #include "tls.hpp"
 
-#include <redlock/detail/causes.hpp>
-
 #include "../os/exit_gate.hpp"
+#include "../wire/causes.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/crypto.h>

@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Headers for Asio need Asio, which may be missing. examples/asio_coroutines.cpp has the same code as asio.hpp.
-headers=$(find include -name '*.hpp' -not -name 'asio*.hpp' | sort)
+headers=$(find include src/round -name '*.hpp' -not -name 'asio*.hpp' | sort)
 warnings='-Wall -Wextra -Werror -Wno-unused -Wno-unused-parameter -Wunused-result -Wno-return-type'
 blocks=0
 for document in README.md docs/*.md $headers; do
@@ -21,7 +21,7 @@ for document in README.md docs/*.md $headers; do
         *.md) grep -q '#include <redlock/' "$document" || { echo "$document names no header"; exit 1; } ;;
     esac
     # shellcheck disable=SC2086  # each word is an option
-    "$compiler" $flags -std=c++20 -fsyntax-only $warnings -Iinclude -I"$here" "$work/blocks.cpp"
+    "$compiler" $flags -std=c++20 -fsyntax-only $warnings -Iinclude -Isrc -I"$here" "$work/blocks.cpp"
     blocks=$((blocks + $(cat "$work/blocks")))
 done
 fences=$(cat README.md docs/*.md | grep -c '^ *```cpp')

@@ -35,14 +35,14 @@ function end() {
 function include(header) {
     includes = includes "#line " FNR " \"" FILENAME "\"\n#include <" header ">\n"
     if (header ~ /async|event_loop/) preludes = preludes "#include \"prelude_for_loops.hpp\"\n"
-    if (header ~ /detail/) preludes = preludes "#include \"prelude_for_details.hpp\"\n"
+    if (header ~ /^round/) preludes = preludes "#include \"prelude_for_details.hpp\"\n"
 }
 
 FNR == 1 {
     fenced = 0
     comment = 1
     header = FILENAME
-    if (sub(/.*include\//, "", header)) include(header)
+    if (sub(/^(include|src)\//, "", header)) include(header)
 }
 
 (comment || FILENAME ~ /\.md$/) && match($0, /#include <[^>]*>/) {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/quorum_round.hpp>
+
+#include "round/quorum_round.hpp"
 
 namespace documents {
 

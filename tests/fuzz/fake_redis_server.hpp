@@ -7,7 +7,6 @@
 #include "virtual_network.hpp"
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/scripts.hpp>
 
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
@@ -23,6 +22,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::fuzz {
 

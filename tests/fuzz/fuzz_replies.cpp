@@ -20,8 +20,7 @@
 #include "os/resolution.hpp"
 #include "redis/connection.hpp"
 #include "support/command_reader.hpp"
-
-#include <redlock/detail/reply.hpp>
+#include "wire/reply.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -99,7 +99,7 @@ LD_LIBRARY_PATH=$build/root/$libdir
 export LD_LIBRARY_PATH
 
 echo "what the shared libraries export: what headers declare as exported"
-exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/detail/*.hpp |
+exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/*/*.hpp "$source"/src/*/*.hpp |
     sed -n '/#/d; s/.*REDLOCK_EXPORT \([^;({]*\).*/\1/p' | sed 's/ : .*//; s/ *$//; s/ final$//; s/.* //' | sort -u | paste -sd '|' -)
 for each in "$build/root/$libdir"/libredlock*.so."${version%.*}"; do
     nm --demangle --dynamic --defined-only "$each" | cut -d ' ' -f 3- | sed -E 's/^(typeinfo|vtable|typeinfo name|guard variable|non-virtual thunk) (name )?(for|to) //' |

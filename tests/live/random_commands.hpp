@@ -3,8 +3,6 @@
 
 #include "support/redis_model.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 

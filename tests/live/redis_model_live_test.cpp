@@ -8,8 +8,6 @@
 #include "support/redis_server.hpp"
 #include "support/temporary_directory.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,6 +20,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

@@ -1,8 +1,6 @@
 // The decision code and the code that talks to nodes, in one translation unit. run.py compiles it with a
 // mutant built in, and the linker uses it instead of the objects in the libraries. The three files of
 // the simulation are here because code of the headers is compiled into them.
-#include "async_leader.cpp"
-#include "async_lock.cpp"
 #include "flow/acquire.cpp"
 #include "flow/attempt.cpp"
 #include "flow/lease.cpp"
@@ -10,8 +8,12 @@
 #include "flow/place_in_queue.cpp"
 #include "flow/retries.cpp"
 #include "flow/waiter_timing.cpp"
-#include "lease_view.cpp"
-#include "lock.cpp"
+#include "lock/async_leader.cpp"
+#include "lock/async_lock.cpp"
+#include "lock/lease_view.cpp"
+#include "lock/lock.cpp"
+#include "lock/semaphore.cpp"
+#include "lock/term_sequence.cpp"
 #include "loop/context.cpp"
 #include "loop/listeners.cpp"
 #include "loop/lock_jobs.cpp"
@@ -25,8 +27,6 @@
 #include "redis/node_group.cpp"
 #include "redis/node_links.cpp"
 #include "redis/round_driver.cpp"
-#include "semaphore.cpp"
-#include "term_sequence.cpp"
 
 #include "../sim/client.cpp"
 #include "../sim/sim_loop.cpp"

@@ -3,13 +3,13 @@
 #include "waiting_world.hpp"
 #include "world.hpp"
 
-#include <redlock/acquire.hpp>
-#include <redlock/detail/lease_state.hpp>
+#include <redlock/algorithm/acquire.hpp>
 
 #include "flow/acquire.hpp"
 #include "flow/acquire_slot.hpp"
 #include "flow/flow.hpp"
 #include "flow/lock_operations.hpp"
+#include "lock/lease_state.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 #include "seeded_entropy.hpp"
 #include "world.hpp"
 
-#include <redlock/detail/back_off.hpp>
-
 #include <gtest/gtest.h>
+
+#include "round/back_off.hpp"
 
 namespace redlock::test {
 namespace {

@@ -1,9 +1,10 @@
 // Which shared connection a command uses, and when it is written: each row of the tables.
-#include <redlock/detail/connection_choice.hpp>
 
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+
+#include "round/connection_choice.hpp"
 
 namespace redlock::detail {
 namespace {

@@ -1,8 +1,6 @@
 // One resource that another client holds, among many free ones, in one event loop over servers in memory.
 #include "memory_loop_world.hpp"
 
-#include <redlock/detail/connection_choice.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "round/connection_choice.hpp"
 
 namespace redlock::test {
 namespace {

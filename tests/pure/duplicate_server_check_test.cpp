@@ -1,13 +1,14 @@
 // A server that is reached through two nodes has one vote (rule D8).
 #include "waiting_world.hpp"
 
-#include <redlock/detail/duplicate_server_check.hpp>
 #include <redlock/lock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
+
+#include "round/duplicate_server_check.hpp"
 
 namespace redlock::detail {
 namespace {

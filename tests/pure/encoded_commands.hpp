@@ -7,8 +7,6 @@
 #include "support/redis_reply.hpp"
 #include "support/redis_words.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +19,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "wire/command_encoding.hpp"
 
 namespace redlock::test {
 

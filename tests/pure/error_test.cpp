@@ -1,14 +1,14 @@
 // Errc as a std::error_code: its messages, its generic equivalents, and the table of causes (D7).
 #include "world.hpp"
 
-#include <redlock/detail/causes.hpp>
-
 #include <array>
 #include <cstddef>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "wire/causes.hpp"
 
 namespace redlock::test {
 namespace {

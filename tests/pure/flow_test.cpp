@@ -2,7 +2,7 @@
 // memory.
 #include "world.hpp"
 
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 
 #include "flow/attempt.hpp"
 #include "flow/flow.hpp"

@@ -12,7 +12,7 @@
 #include "virtual_loop.hpp"
 #include "world.hpp"
 
-#include "blocking_renewals.hpp"
+#include "lock/blocking_renewals.hpp"
 
 #include <redlock/async_lock.hpp>
 #include <redlock/async_nodes.hpp>

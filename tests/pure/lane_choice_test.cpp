@@ -1,7 +1,8 @@
 // Which lane the round of a thread uses: each row of the tables.
-#include <redlock/detail/lane_choice.hpp>
 
 #include <gtest/gtest.h>
+
+#include "round/lane_choice.hpp"
 
 namespace redlock::detail {
 namespace {

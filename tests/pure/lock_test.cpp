@@ -2,7 +2,6 @@
 // forking.
 #include "fronts.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
 #include <redlock/recursive_lock.hpp>
 
 #include <concepts>
@@ -18,6 +17,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "wire/command_encoding.hpp"
 
 namespace redlock::test {
 namespace {

@@ -2,13 +2,14 @@
 // time has passed.
 #include "world.hpp"
 
-#include <redlock/detail/lease_state.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
+
+#include "lock/lease_state.hpp"
 
 namespace redlock::test {
 namespace {

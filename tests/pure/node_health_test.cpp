@@ -1,7 +1,6 @@
 // The circuit breaker of a node: its states, its pauses, and what counts as a failure.
 #include "seeded_entropy.hpp"
 
-#include <redlock/detail/node_health.hpp>
 #include <redlock/error.hpp>
 
 #include <gmock/gmock.h>
@@ -10,6 +9,8 @@
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include "round/node_health.hpp"
 
 namespace redlock::detail {
 namespace {

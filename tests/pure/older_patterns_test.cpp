@@ -3,14 +3,14 @@
 // commands of the library.
 #include "interleavings.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

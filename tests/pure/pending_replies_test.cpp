@@ -1,10 +1,11 @@
 // Which reply belongs to which command, on a connection that may still receive late replies (rules D1, B5).
-#include <redlock/detail/pending_replies.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+
+#include "round/pending_replies.hpp"
 
 namespace redlock::detail {
 namespace {

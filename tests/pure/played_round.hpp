@@ -9,8 +9,6 @@
 //     round.report(1);  // "refused sent 30 ms"
 #pragma once
 
-#include <redlock/detail/quorum_round.hpp>
-
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,6 +16,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "round/quorum_round.hpp"
 
 namespace redlock::test {
 

@@ -2,8 +2,6 @@
 #include "support/redis_model.hpp"
 #include "support/command_reader.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

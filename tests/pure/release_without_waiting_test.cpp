@@ -2,8 +2,8 @@
 // follow on the same connections.
 #include "waiting_world.hpp"
 
-#include <redlock/acquire.hpp>
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
 

@@ -1,9 +1,9 @@
 // Rules C6 and C7: when a watched lock is extended, and when its loss is reported.
 #include "world.hpp"
 
-#include <redlock/detail/renewal_plan.hpp>
-
 #include <optional>
+
+#include "lock/renewal_plan.hpp"
 
 namespace redlock::test {
 namespace {

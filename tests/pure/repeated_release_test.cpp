@@ -3,7 +3,6 @@
 #include "memory_loop_world.hpp"
 #include "shared_world.hpp"
 
-#include <redlock/detail/repeated_releases.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
 
@@ -21,6 +20,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "round/repeated_releases.hpp"
 
 namespace redlock::test {
 namespace {

@@ -1,11 +1,12 @@
 // The releases that broken connections have left behind.
-#include <redlock/detail/repeated_releases.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "round/repeated_releases.hpp"
 
 namespace redlock::detail {
 namespace {

@@ -1,7 +1,6 @@
 // What the bytes of a server mean as a vote (rules A7, D6, D7), and which of its words a report shows.
+#include "wire/reply.hpp"
 #include "redis/reply_parser.hpp"
-
-#include <redlock/detail/reply.hpp>
 
 #include <gtest/gtest.h>
 

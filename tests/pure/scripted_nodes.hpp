@@ -9,8 +9,6 @@
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/reply.hpp>
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
@@ -21,6 +19,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "wire/command_encoding.hpp"
+#include "wire/reply.hpp"
 
 namespace redlock::test {
 

@@ -4,8 +4,6 @@
 #include "support/matchers.hpp"
 #include "support/redis_model.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 
@@ -34,7 +34,7 @@ struct Scripts : testing::Test {
         return ask(words);
     }
 
-    // ---- Calls as detail/command_encoding.hpp encodes them.
+    // ---- Calls as src/wire/command_encoding.hpp encodes them.
 
     std::string release_all(const Words& resources) {
         return run(detail::scripts::release, resources, {me, count(resources), "", "", "", ""});

@@ -32,7 +32,7 @@ struct Waiters : Scripts {
         return keys;
     }
 
-    // ---- As detail/command_encoding.hpp sends them.
+    // ---- As src/wire/command_encoding.hpp sends them.
 
     std::string release(const std::string& owner, const std::string& ticket = "", const char* first = "1",
                         const Words& resources = {"a"}) {

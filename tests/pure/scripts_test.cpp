@@ -1,4 +1,4 @@
-// Every branch of the scripts in src/lua, executed by Lua on a Redis in memory.
+// Every branch of the scripts in src/wire/lua, executed by Lua on a Redis in memory.
 #include "scripts_fixture.hpp"
 
 #include <cstdint>

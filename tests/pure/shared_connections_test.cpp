@@ -2,8 +2,7 @@
 #include "shared_world.hpp"
 
 #include "redis/listener.hpp"
-
-#include <redlock/detail/connection_choice.hpp>
+#include "round/connection_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

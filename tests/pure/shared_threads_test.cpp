@@ -4,11 +4,11 @@
 #include "memory_network.hpp"
 #include "support/wait_until.hpp"
 
-#include <redlock/detail/lane_choice.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "redis/lane.hpp"
 #include "redis/lanes.hpp"
+#include "round/lane_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,6 @@
 // not requested it yet. This program replaces pthread_mutex_unlock(), so that a test can act at this moment.
 #include "world.hpp"
 
-#include <redlock/detail/lease_state.hpp>
-
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -12,6 +10,8 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+
+#include "lock/lease_state.hpp"
 
 namespace {
 

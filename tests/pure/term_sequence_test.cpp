@@ -1,5 +1,5 @@
 // The sequence of a leader's terms: each row of the table in term_sequence.hpp, and the outcomes of terms.
-#include "term_sequence.hpp"
+#include "lock/term_sequence.hpp"
 
 #include "result_matchers.hpp"
 #include "seeded_entropy.hpp"

@@ -1,7 +1,7 @@
 // When a waiter asks its home node, and when it makes an attempt although nobody has woken it.
 #include "seeded_entropy.hpp"
 
-#include <redlock/waiting.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,6 @@
 // allowed.
 #include "waiting_world.hpp"
 
-#include <redlock/detail/reply.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "wire/reply.hpp"
 
 namespace redlock::test {
 namespace {

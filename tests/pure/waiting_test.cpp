@@ -1,9 +1,8 @@
 // Waiting in the queue, step by step: real nodes, connections and rounds over servers in memory.
 #include "waiting_world.hpp"
 
-#include <redlock/detail/lease_state.hpp>
+#include <redlock/algorithm/waiting.hpp>
 #include <redlock/detail/renewer.hpp>
-#include <redlock/waiting.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +12,8 @@
 #include <stop_token>
 #include <string>
 #include <vector>
+
+#include "lock/lease_state.hpp"
 
 namespace redlock::test {
 namespace {

@@ -9,9 +9,9 @@
 #include "memory_network.hpp"
 
 #include "redis/lanes.hpp"
+#include "wire/command_encoding.hpp"
+#include "wire/scripts.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/scripts.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 

@@ -13,8 +13,8 @@
 #include "scripted_nodes.hpp"
 #include "seeded_entropy.hpp"
 
-#include <redlock/acquire.hpp>
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 
 #include <algorithm>
 #include <functional>

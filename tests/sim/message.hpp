@@ -1,14 +1,14 @@
 // A command as it is on the wire: what it is, for the log and for the checker.
 #pragma once
 
-#include <redlock/detail/scripts.hpp>
-
 #include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::sim {
 

@@ -1,9 +1,9 @@
 #include "sim_node.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
-
 #include <algorithm>
 #include <utility>
+
+#include "wire/command_encoding.hpp"
 
 namespace redlock::sim {
 

@@ -1,9 +1,9 @@
 #include "sim_nodes.hpp"
 
-#include <redlock/detail/connection_choice.hpp>
-
 #include <algorithm>
 #include <utility>
+
+#include "round/connection_choice.hpp"
 
 namespace redlock::sim {
 namespace {

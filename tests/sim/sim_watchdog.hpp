@@ -5,7 +5,7 @@
 
 #include <redlock/detail/renewer.hpp>
 
-#include "blocking_renewals.hpp"
+#include "lock/blocking_renewals.hpp"
 
 #include <stop_token>
 #include <utility>

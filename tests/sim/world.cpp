@@ -1,6 +1,6 @@
 #include "world.hpp"
 
-#include <redlock/waiting.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 #include <algorithm>
 #include <stdexcept>

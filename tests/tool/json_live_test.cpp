@@ -3,8 +3,6 @@
 #include "guarantees/guarantee_world.hpp"
 #include "invocation.hpp"
 
-#include <redlock/detail/causes.hpp>
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -15,6 +13,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "wire/causes.hpp"
 
 namespace redlock::test {
 namespace {

@@ -3,10 +3,10 @@
 #include "support/tcp_proxy.hpp"
 #include "tool_world.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <deque>
 #include <string>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

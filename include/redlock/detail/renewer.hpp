@@ -44,7 +44,7 @@ protected:
 
 /// What the running thread is doing for a watchdog. Lock::release() reads it, because a callback in this
 /// thread can call Lock::release(). The release must then not wait for the turn of the watchdog
-/// (src/blocking_renewals.hpp), because this turn waits for the callback. And it must release the
+/// (src/lock/blocking_renewals.hpp), because this turn waits for the callback. And it must release the
 /// acquisition whose loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
     const void* renewals = nullptr;          ///< The BlockingRenewals whose turn this thread takes, or null.

@@ -1,8 +1,8 @@
 #include "checkup.hpp"
 
 #include "probe.hpp"
+#include "wire/quarantine.hpp"
 
-#include <redlock/detail/quarantine.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "findings.hpp"
 
 #include "text/span.hpp"
+#include "wire/causes.hpp"
 
-#include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "probe.hpp"
 
 #include "findings.hpp"
+#include "wire/key_names.hpp"
 
-#include <redlock/detail/key_names.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/redis_nodes.hpp>

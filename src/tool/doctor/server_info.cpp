@@ -1,6 +1,6 @@
 #include "server_info.hpp"
 
-#include <redlock/detail/reply.hpp>
+#include "wire/reply.hpp"
 
 #include <charconv>
 

@@ -4,7 +4,7 @@
 #include "text/lock_status.hpp"
 #include "text/words.hpp"
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>

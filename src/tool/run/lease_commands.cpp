@@ -11,8 +11,8 @@
 #include "text/json.hpp"
 #include "wait_reporter.hpp"
 
-#include <redlock/acquire.hpp>
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/resources.hpp>
 
 #include <sys/types.h>

@@ -1,15 +1,15 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
+#include "lock/lease_state.hpp"
 #include "repeated.hpp"
 #include "text/words.hpp"
 
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/clock.hpp>
-#include <redlock/detail/lease_state.hpp>
 #include <redlock/result.hpp>
 
-#include "blocking_renewals.hpp"
+#include "lock/blocking_renewals.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

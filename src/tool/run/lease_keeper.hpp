@@ -4,7 +4,7 @@
 #include "signals.hpp"
 #include "watched_process.hpp"
 
-#include <redlock/lease.hpp>
+#include <redlock/algorithm/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 

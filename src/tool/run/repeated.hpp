@@ -1,7 +1,7 @@
 // Repeats a release or an extension that too few nodes have confirmed.
 #pragma once
 
-#include <redlock/acquire.hpp>
+#include <redlock/algorithm/acquire.hpp>
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>

@@ -15,7 +15,7 @@
 #include "text/words.hpp"
 #include "wait_reporter.hpp"
 
-#include <redlock/algorithm.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/redlock.hpp>
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
 #include "wait_reporter.hpp"
 
 #include "text/words.hpp"
+#include "wire/verbs.hpp"
 
-#include <redlock/algorithm.hpp>
-#include <redlock/detail/verbs.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 
 namespace redlock::tool {
 

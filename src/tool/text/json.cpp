@@ -1,8 +1,7 @@
 #include "json.hpp"
 
 #include "doctor/diagnosis_report.hpp"
-
-#include <redlock/detail/causes.hpp>
+#include "wire/causes.hpp"
 
 #include <nlohmann/json.hpp>
 

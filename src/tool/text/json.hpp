@@ -7,7 +7,7 @@
 #include "doctor/node_facts.hpp"
 #include "lock_status.hpp"
 
-#include <redlock/lease.hpp>
+#include <redlock/algorithm/lease.hpp>
 #include <redlock/result.hpp>
 
 #include <ostream>

@@ -2,8 +2,8 @@
 
 #include "escaped.hpp"
 #include "span.hpp"
+#include "wire/scripts.hpp"
 
-#include <redlock/detail/scripts.hpp>
 #include <redlock/entropy.hpp>
 
 #include <array>

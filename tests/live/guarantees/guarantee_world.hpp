@@ -6,10 +6,10 @@
 #include "live/live_world.hpp"
 #include "support/loopback_name.hpp"
 
-#include <redlock/detail/key_names.hpp>
-
 #include <string>
 #include <string_view>
+
+#include "wire/key_names.hpp"
 
 namespace redlock::test {
 

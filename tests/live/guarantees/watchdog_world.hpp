@@ -3,9 +3,6 @@
 
 #include "guarantee_world.hpp"
 
-#include <redlock/detail/lease_state.hpp>
-#include <redlock/detail/scripts.hpp>
-
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
@@ -14,6 +11,9 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "lock/lease_state.hpp"
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 

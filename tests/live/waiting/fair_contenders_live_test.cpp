@@ -2,10 +2,10 @@
 // They wake nobody and do not wait for their turn; exclusion is the same for all.
 #include "waiting_world.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <atomic>
 #include <thread>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

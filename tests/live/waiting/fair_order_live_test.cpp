@@ -2,13 +2,13 @@
 // uncontended path costs nothing.
 #include "waiting_world.hpp"
 
-#include <redlock/detail/scripts.hpp>
-
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
+
+#include "wire/scripts.hpp"
 
 namespace redlock::test {
 namespace {

@@ -1,0 +1,76 @@
+// Makes attempts to acquire a lock, until one succeeds, a retry is pointless, or a limit is reached. An
+// attempt sets the key on all nodes, and deletes it again if no majority grants it in time (algorithm.hpp).
+// Between two attempts the client pauses for a random time. With LockOptions::fair, while another client
+// holds the resource, the client waits in a queue in place of the pause (waiting.hpp).
+//
+// The loop of the attempts is in src/flow/retries.cpp.
+#pragma once
+
+#include <redlock/algorithm/algorithm.hpp>
+#include <redlock/algorithm/lease.hpp>
+#include <redlock/algorithm/waiting.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/result.hpp>
+#include <redlock/retry.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace redlock::algorithm {
+
+/// The limits at which acquire() gives up.
+struct AcquireLimits {
+    int attempts = std::numeric_limits<int>::max();
+    Clock::time_point deadline = Clock::never();
+    std::stop_token stop{};
+    /// If true, an attempt that fails because another client holds the resource sets the count of `attempts`
+    /// back to 0, so that Lock::lock() waits without limit. For a client in a queue, this is always done.
+    bool wait_while_held = false;
+    /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue.
+    std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
+};
+
+/// Returns true if another attempt could succeed: the holder can release the resource, the next round can be
+/// faster, or enough nodes can recover without an operator. For example, a node that times out can recover,
+/// and a node that rejects the password cannot (is_transient() in error.hpp).
+inline bool worth_retrying(const Result& result) {
+    if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
+    if (result.error() != Errc::no_quorum) return false;
+    const auto hopeless = std::ranges::count_if(result.nodes(), [](const NodeReport& node) {
+        return node.vote == Vote::unknown && !is_transient(node.cause);
+    });
+    return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
+}
+
+/// Returns when the pause after an attempt has to end at the latest, so that the next attempt fits before the
+/// deadline. The next attempt gets twice the time that the last attempt took, and at least 1 ms. For example,
+/// if the last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+///
+/// But the pause may always last for half of the time until the deadline, so that slow nodes may recover.
+inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
+                                        Clock::duration last_attempt_took) {
+    const auto left = deadline - now;
+    const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
+    return deadline - std::min(attempt, left / 2);
+}
+
+/// Acquires the resources of a LeaseRequest (algorithm.hpp), and blocks until this has succeeded or failed.
+/// Changes `lease` only on success. The number of attempts is that of `limits`, and the pauses are those of
+/// `retry`.
+REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                              const Retry& retry, const AcquireLimits& limits, Lease& lease);
+
+/// Acquires one of the resources of a request, as acquire() does, for a Semaphore (semaphore.hpp). `index`
+/// becomes the index of the resource that was tried last. If none was tried, `index` is unchanged.
+REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                                  const Retry& retry, const AcquireLimits& limits, Lease& lease,
+                                  std::size_t& index);
+
+}  // namespace redlock::algorithm

@@ -1,0 +1,353 @@
+// AsyncLock: begins the operations of a lock in an event loop, and calls their completions. The operations
+// themselves are jobs (loop/lock_jobs.hpp).
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/async_lock.hpp>
+#include <redlock/detail/renewer.hpp>
+
+#include "../flow/lock_operations.hpp"
+#include "../loop/context.hpp"
+#include "../loop/later_call.hpp"
+#include "../loop/lock_jobs.hpp"
+#include "../loop/scheduler.hpp"
+#include "lease_state.hpp"
+
+#include <exception>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+/// Ends an operation that cannot begin. The completion is called later, unless the loop was shut down.
+void refuse(const std::shared_ptr<loop::Context>& context, Completion done, std::error_code error) {
+    if (context->in_owning_process() && !context->is_shut_down())
+        loop::LaterCall<Result>::make(context, std::move(done), Result{error});
+}
+
+/// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
+class LoopWatchdog final : public detail::Renewer {
+public:
+    Clock& clock() noexcept override { return boot_clock(); }
+    void add(detail::Acquisition) override {}
+    void remove(const detail::Acquisition&) noexcept override {}
+};
+
+/// Returns the error of an acquisition by a lock that was moved from.
+std::error_code cannot_acquire() noexcept {
+    return std::make_error_code(std::errc::invalid_argument);
+}
+
+/// Returns the error of an operation that has thrown the current exception.
+std::error_code error_of_exception() {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    } catch (...) {  // a Nodes implementation of the user has broken its contract
+        return Errc::no_quorum;
+    }
+}
+
+}  // namespace
+
+detail::Renewer* loop_watchdog() noexcept {
+    static LoopWatchdog watchdog;
+    return &watchdog;
+}
+
+/// The state of a lock. It outlives the AsyncLock while an operation or a release is under way.
+///
+///     state     | done_ | job_  | ended_ | meaning
+///     ----------+-------+-------+--------+----------------------------------------------------------------
+///     idle      | empty | null  | empty  | no operation is under way
+///     working   | set   | a job | empty  | an operation is under way; proceed() goes on with it
+///     reporting | set   | both  | set    | it has ended, and the next proceed() calls its completion; a job
+///               |       |       |        | has the result, and without a job the result is `ended_`
+///     leaving   | empty | a job | empty  | the AsyncLock was destroyed, and its release is under way
+class AsyncLock::Impl final : loop::ContextOwner,
+                              loop::Task,
+                              loop::Member,
+                              public std::enable_shared_from_this<AsyncLock::Impl> {
+public:
+    Impl(std::shared_ptr<loop::Context> of_loop, std::vector<std::string> names, LockOptions options,
+         detail::Acquires acquires)
+        : ContextOwner(std::move(of_loop)),
+          Task(context->scheduler()),
+          Member(context->members()),
+          options_(std::move(options)),
+          state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
+                                                      options_, acquires)) {}
+
+    using Task::now;
+
+    bool in_owning_process() const noexcept { return context->in_owning_process(); }
+    const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
+    const LockOptions& options() const noexcept { return options_; }
+
+    void acquire(const algorithm::AcquireLimits& limits, Completion done);
+    void extend(std::chrono::milliseconds ttl, Completion done);
+    void release(Completion done);
+    void cancel() noexcept {
+        if (job_ && !ended_) job_->cancel();
+    }
+
+    /// Is called when the AsyncLock is destroyed: cancels its operation, and then releases the lock.
+    void leave() noexcept;
+
+private:
+    bool may_begin(Completion& done);
+    void run(Completion done, std::unique_ptr<loop::Job> job);
+    void run_job();
+    void report();
+    void shut_down_job() noexcept;
+    void release_and_leave() noexcept;
+    void write_release() noexcept;
+
+    void proceed() override;
+    void shut_down() noexcept override;
+
+    loop::JobContext job_context() noexcept { return {*context, *this, state_, options_}; }
+
+    const LockOptions options_;
+    const std::shared_ptr<detail::LeaseState> state_;
+    Completion done_{};
+    std::unique_ptr<loop::Job> job_{};
+    std::optional<std::error_code> ended_{};
+    bool is_in_job_ = false;        // the job is running; a callback of lost() can shut the loop down then
+    std::shared_ptr<Impl> self_{};  // keeps this object after the AsyncLock was destroyed
+};
+
+// ---- Operations
+
+/// Returns false if another operation is under way, or if the loop was shut down.
+bool AsyncLock::Impl::may_begin(Completion& done) {
+    if (!in_owning_process() || context->is_shut_down()) return false;
+    if (!done_) return true;
+    refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
+    return false;
+}
+
+void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
+    if (may_begin(done)) run(std::move(done), loop::acquire_job(job_context(), limits));
+}
+
+void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
+    if (may_begin(done)) run(std::move(done), loop::extend_job(job_context(), ttl));
+}
+
+/// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
+void AsyncLock::Impl::release(Completion done) {
+    if (!may_begin(done)) return;
+    const auto& loss = detail::renewal_context();
+    const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
+    run(std::move(done), loop::release_job(job_context(), acquisition, flow::Replies::awaited));
+}
+
+/// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
+/// operation has not begun.
+void AsyncLock::Impl::run(Completion done, std::unique_ptr<loop::Job> job) {
+    const auto keep = shared_from_this();
+    done_ = std::move(done);
+    job_ = std::move(job);
+    run_job();
+    if (ended_) wake();
+}
+
+/// While the job runs, a callback of lost() can shut the loop down or destroy the AsyncLock. Therefore the
+/// caller keeps this object, and the job is destroyed after it has returned.
+void AsyncLock::Impl::run_job() {
+    is_in_job_ = true;
+    try {
+        if (job_->advance()) ended_.emplace();
+    } catch (...) {
+        ended_ = error_of_exception();
+        job_.reset();
+    }
+    is_in_job_ = false;
+    if (context->is_shut_down()) shut_down_job();
+}
+
+void AsyncLock::Impl::proceed() {
+    const auto keep = shared_from_this();
+    if (job_ && !ended_) run_job();
+    if (!ended_) return;
+    if (done_)
+        report();
+    else
+        release_and_leave();
+}
+
+/// Calls the completion, which can begin the next operation or destroy the lock. If the AsyncLock was
+/// destroyed during the operation, the lock is released first.
+void AsyncLock::Impl::report() {
+    auto done = std::move(done_);
+    auto result = job_ ? job_->take_result() : Result{*ended_};
+    job_.reset();
+    ended_.reset();
+    if (self_) {
+        result = Result{Errc::cancelled};
+        release_and_leave();
+    }
+    done(std::move(result));
+}
+
+// ---- The end
+
+/// Ends the job, unless run_job() does this later.
+void AsyncLock::Impl::shut_down_job() noexcept {
+    if (is_in_job_) return;
+    const auto job = std::move(job_);
+    if (job && !ended_) job->shut_down();
+    ended_.reset();
+}
+
+void AsyncLock::Impl::leave() noexcept {
+    self_ = shared_from_this();
+    if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
+    state_->end_watch(state_->number());
+    if (context->is_shut_down()) {
+        shut_down_job();
+        write_release();
+        self_.reset();
+    } else if (done_) {
+        cancel();
+    } else {
+        release_and_leave();
+    }
+}
+
+/// Sends the release, if there is anything to release, and then lets this object be destroyed. Without
+/// memory, tries again soon.
+void AsyncLock::Impl::release_and_leave() noexcept {
+    using namespace std::chrono_literals;
+    state_->end_watch(state_->number());
+    const bool again = ended_ && *ended_ == std::errc::not_enough_memory;
+    if (ended_ && !again) return self_.reset();
+    ended_.reset();
+    try {
+        const auto lease = state_->lease();
+        if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
+        job_ = loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited);
+        wake();
+    } catch (const std::bad_alloc&) {
+        ended_ = std::make_error_code(std::errc::not_enough_memory);
+        wake_at(now() + 100ms);
+    }
+}
+
+/// At the shutdown of the loop: writes the release of a lock that is destroyed.
+void AsyncLock::Impl::write_release() noexcept {
+    try {
+        if (state_->lease().empty()) return;
+        loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited)->shut_down();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
+    }
+}
+
+/// The lock is not extended any more, so a stop is requested on lost(), as AsyncLeader does for its term. If
+/// the AsyncLock was destroyed before, the lock may be held, and nobody else will release it. If a release is
+/// under way, its job has written it. The completion is destroyed last, because it may own the AsyncLock.
+void AsyncLock::Impl::shut_down() noexcept {
+    const auto keep = weak_from_this().lock();
+    const auto done = std::move(done_);
+    const bool is_left = self_ && (ended_ || !state_->lease().released);
+    shut_down_job();
+    if (is_left) write_release();
+    self_.reset();
+    if (options_.watchdog) state_->request_stop(state_->number());
+    state_->end_watch(state_->number());  // on_lost is not called, even if a callback of lost() shuts down
+}
+
+// ---- AsyncLock
+
+AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options)
+    : AsyncLock(nodes, detail::checked_resources(std::move(resources).take()), std::move(options),
+                detail::Acquires::all) {}
+
+AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
+                     detail::Acquires acquires)
+    : context_(nodes.context_) {
+    auto& of_loop = context_->nodes();
+    check(options, of_loop.node_timeout(), of_loop.quarantine());
+    detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
+                    "be used with one resource only");
+    detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
+                    "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
+    impl_ = std::make_shared<Impl>(context_, std::move(names), std::move(options), acquires);
+    state_ = impl_->state();
+}
+
+AsyncLock::~AsyncLock() {
+    if (impl_) impl_->leave();
+}
+
+// NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its loop
+AsyncLock::AsyncLock(AsyncLock&& other) noexcept
+    : LeaseView(std::move(other)), context_(other.context_), impl_(std::move(other.impl_)) {}
+
+AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
+    if (this == &other) return *this;
+    if (impl_) impl_->leave();
+    LeaseView::operator=(std::move(other));
+    context_ = other.context_;
+    impl_ = std::move(other.impl_);
+    return *this;
+}
+
+Clock::time_point AsyncLock::now() const noexcept {
+    return context_->clock().now();
+}
+
+// ---- Operations. A lock that was moved from can only refuse them.
+
+void AsyncLock::acquire(Completion done) {
+    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
+    const auto& [attempts, delay] = impl_->options().retry;
+    impl_->acquire({.attempts = attempts,
+                    .queue_timeout = impl_->options().queue_timeout.value_or((attempts - 1) * delay)},
+                   std::move(done));
+}
+
+void AsyncLock::try_acquire(Completion done) {
+    acquire_within({.attempts = 1, .queue_timeout = {}}, std::move(done));
+}
+
+void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
+    acquire_within({.deadline = deadline}, std::move(done));
+}
+
+void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
+    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
+    impl_->acquire(limits, std::move(done));
+}
+
+void AsyncLock::extend(Completion done) {
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
+    extend(impl_->options().ttl, std::move(done));
+}
+
+void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
+    check_ttl(ttl);
+    impl_->extend(ttl, std::move(done));
+}
+
+void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
+    if (!impl_) return;
+    const auto& nodes = state_->nodes();
+    detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
+                      nodes.quarantine());
+}
+
+void AsyncLock::release(Completion done) {
+    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
+    impl_->release(std::move(done));
+}
+
+void AsyncLock::cancel() noexcept {
+    if (impl_) impl_->cancel();
+}
+
+}  // namespace redlock

@@ -1,0 +1,125 @@
+// A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. Then
+// the Leader pauses. If the lock cannot be extended, the work gets a stop request before the lock ends. In
+// the time between (LeaderOptions::margin), the work can stop. No other leader can be elected yet.
+// term_sequence.hpp decides what comes next.
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/leader.hpp>
+
+#include "lease_state.hpp"
+#include "term_sequence.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace redlock {
+
+using TermState = detail::TermSequence::State;
+
+LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes) {
+    using namespace std::chrono_literals;
+    LockOptions result{.ttl = options.ttl,
+                       .retry = options.retry,
+                       .drift_factor = options.drift_factor,
+                       .fencing = true,
+                       .fair = options.fair,
+                       .holder = options.holder,
+                       .watchdog = watchdog,
+                       .max_hold = std::chrono::nanoseconds::max(),  // a term may last for ever
+                       .margin = options.margin};
+    check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
+    detail::require(options.longest_pause >= options.retry.delay && options.longest_pause <= 24h,
+                    "LeaderOptions::longest_pause", options.longest_pause, "be from retry.delay, ",
+                    options.retry.delay, ", to 24 h");
+    return result;
+}
+
+// ---- Term
+
+Term::Term(detail::Acquisition acquisition, Clock& clock)
+    : acquisition_(std::move(acquisition)),
+      clock_(&clock),
+      fencing_token_(acquisition_.state->lease(acquisition_.number).fencing_token),
+      lost_(acquisition_.state->lost()) {}
+
+Clock::time_point Term::valid_until() const noexcept {
+    if (!acquisition_.state->in_owning_process()) return {};
+    const auto lease = acquisition_.state->lease(acquisition_.number);
+    return lease.empty() || lease.released ? Clock::time_point{} : lease.valid_until;
+}
+
+std::chrono::nanoseconds Term::remaining() const noexcept {
+    // The clock is read first. If the lease is extended after that, valid_until() is the new end. In the
+    // reverse order, the result could be zero although the lease has just been extended.
+    const auto now = clock_->now();
+    return std::max(valid_until() - now, Clock::duration::zero());
+}
+
+void Term::request_stop() const noexcept {
+    acquisition_.state->request_stop(acquisition_.number);
+}
+
+// ---- Leader
+
+Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock& clock, Entropy& entropy)
+    : clock_(&clock),
+      entropy_(&entropy),
+      options_(std::move(options)),
+      watchdog_(options_.watchdog ? nullptr : std::make_unique<Watchdog>(clock)),
+      lock_(nodes, std::move(resource),
+            detail::lock_options(options_, watchdog_ ? watchdog_.get() : options_.watchdog, nodes), clock,
+            entropy) {}
+
+Leader::~Leader() = default;
+
+void Leader::run(const Work& work, std::stop_token stop) {
+    detail::TermSequence sequence{options_, *entropy_};
+    sequence.begin(std::move(stop));
+    while (sequence.state() != TermState::idle) proceed(sequence, work);
+}
+
+Result Leader::run_once(const Work& work, std::stop_token stop) {
+    detail::TermSequence sequence{options_, *entropy_};
+    sequence.begin_term(std::move(stop));
+    while (sequence.state() != TermState::resigned) proceed(sequence, work);
+    return sequence.outcome();
+}
+
+/// Does what the state of the sequence says. The pause is made in the state resigned, because the first state
+/// of run() is pausing, but without a pause.
+void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
+    switch (sequence.state()) {
+        case TermState::idle: return;
+        case TermState::campaigning: return campaign(sequence);
+        case TermState::leading: return lead(sequence, work);
+        case TermState::resigning: return sequence.released(lock_.release());
+        case TermState::resigned: {
+            const auto pause = sequence.report();
+            return clock_->sleep_until(clock_->now() + pause, sequence.stop());
+        }
+        case TermState::pausing: return sequence.pause_ended();
+    }
+}
+
+void Leader::campaign(detail::TermSequence& sequence) {
+    try {
+        auto result = lock_.acquire_within(
+            {.attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
+        sequence.campaigned(std::move(result), lock_.remaining());
+    } catch (...) {  // a Nodes of the user that throws
+        sequence.campaign_failed(std::current_exception());
+    }
+}
+
+void Leader::lead(detail::TermSequence& sequence, const Work& work) {
+    const Term term{lock_.acquisition(), *clock_};
+    const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};
+    try {
+        work(term);
+        sequence.work_ended(term.lost());
+    } catch (...) {
+        sequence.work_failed(std::current_exception());
+    }
+}
+
+}  // namespace redlock

@@ -1,0 +1,391 @@
+// The lease of a lock, and what an acquisition, an extension or a release does to it. A lease (lease.hpp) is
+// what the client knows about one acquisition: its owner, which is the random value of its keys, the instant
+// `valid_until`, and the nodes that may have its keys.
+//
+// A Lock shares its LeaseState with its watchdog, which extends the lease in another thread and reports its
+// loss. To report a loss, the watchdog requests a stop on the token that lost() returns, and then calls
+// LockOptions::on_lost. The callback may destroy the Lock, so a LeaseState has no pointer to the Lock.
+//
+//     state       | meaning                                      | transitions
+//     ------------+----------------------------------------------+--------------------------------------------
+//     free        | there is no lease                            | begin() → live
+//     live        | the lease may be extended, and its loss will | apply_renewal(), if the lease is lost
+//                 | be reported                                  | → found_lost
+//                 |                                              | apply_extension(), if the lease is lost
+//                 |                                              | and there is a watchdog → stopping
+//                 |                                              | report_loss(), request_stop() → ending
+//                 |                                              | end_watch() → unwatched
+//                 |                                              | begin_release() → unconfirmed
+//     found_lost  | a renewal has found the loss, which will be  | as live
+//                 | reported                                     |
+//     stopping    | an extension by the holder has found the     | as live
+//                 | loss, and requests a stop on lost(); the     |
+//                 | loss will be reported                        |
+//     ending      | the lease is not extended any more; a stop   | end_watch() → unwatched
+//                 | is requested on lost(), and then on_lost is  | begin_release() → unconfirmed
+//                 | called if report_loss() has led here         |
+//     unwatched   | as ending, but on_lost is not called         | begin_release() → unconfirmed
+//     unconfirmed | the release has begun, and may have to be    | end_release(), if it need not be repeated
+//                 | repeated                                     | → free
+//
+// From each state, forget() leads to free. All other calls leave the state as it is.
+//
+// The lease can be used until `valid_until`, except in the states free and unconfirmed. With
+// LockOptions::margin, the loss is reported that much before `valid_until`, so that the holder can finish its
+// work.
+//
+// Each acquisition has a number. A function that is called with the number of an earlier acquisition does
+// nothing. The caller of a function with the suffix _locked has locked mutex_.
+#pragma once
+
+#include <redlock/algorithm/algorithm.hpp>
+#include <redlock/algorithm/lease.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/process.hpp>
+#include <redlock/result.hpp>
+
+#include "renewal_plan.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Whether an acquisition acquires all resources, or one of them, such as the slot of a semaphore.
+enum class Acquires : bool { all, one };
+
+class LeaseState {
+public:
+    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, LockOptions options,
+               Acquires acquires = Acquires::all)
+        : nodes_(&nodes),
+          clock_(&clock),
+          names_(std::move(names)),
+          options_(std::move(options)),
+          acquires_(acquires) {}
+    LeaseState(const LeaseState&) = delete;
+    LeaseState& operator=(const LeaseState&) = delete;
+
+    /// Returns false in a child of fork(), which must not use this object: a thread of the parent may have
+    /// been changing it at the moment of the fork.
+    bool in_owning_process() const noexcept { return process_ == this_process(); }
+
+    Nodes& nodes() const noexcept { return *nodes_; }
+    Clock& clock() const noexcept { return *clock_; }
+    const LockOptions& options() const noexcept { return options_; }
+    const std::vector<std::string>& names() const noexcept { return names_; }
+    Acquires acquires() const noexcept { return acquires_; }
+    /// With Acquires::one: returns the index of the name that was acquired or tried last.
+    std::size_t slot() const noexcept { return slot_; }
+    /// Sets slot(). Requires that the lease is free.
+    void choose(std::size_t slot) noexcept { slot_ = slot; }
+    /// Returns the resources of the lease.
+    Resources resources() const noexcept {
+        return acquires_ == Acquires::all ? names_ : Resources{names_}.subspan(slot_, 1);
+    }
+    /// Returns resources() and the options of the lease.
+    algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
+    /// Returns names() and the options of the lease. With Acquires::one, the acquisition chooses a name.
+    algorithm::LeaseRequest acquire_request() const noexcept { return request_for(names_); }
+
+    /// Writes LockOptions::holder, a text for people, beside the lock. A shared lock has no such text.
+    void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
+                         Clock::time_point deadline = Clock::never()) const noexcept {
+        if (!lease.shared)
+            algorithm::describe_holder(*nodes_, resources(), lease, options_.holder, ttl, deadline);
+    }
+
+    // ---- For the Lock
+
+    /// Returns the number of the current acquisition. In the state free, functions that are called with the
+    /// returned number do nothing.
+    std::uint64_t number() const {
+        const std::lock_guard guard{mutex_};
+        return number_;
+    }
+
+    /// Returns the lease, or an empty one if the state is free or `number` is an earlier acquisition.
+    Lease lease(std::uint64_t number) const {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number) ? lease_ : Lease{};
+    }
+    Lease lease() const {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number_) ? lease_ : Lease{};
+    }
+
+    /// Returns the owner, or an empty view if the state is free. The view is valid until the next
+    /// acquisition.
+    std::string_view owner() const {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number_) ? lease_.owner.view() : std::string_view{};
+    }
+
+    /// Returns the token that is stopped by the loss of the current acquisition, or by request_stop(). If the
+    /// state is free, this is the token of the last acquisition.
+    std::stop_token lost() const {
+        const std::lock_guard guard{mutex_};
+        return stop_when_lost_.get_token();
+    }
+
+    /// Begins an acquisition with this lease, and returns its number. `stop_when_lost` is the source behind
+    /// lost(), and std::stop_source{std::nostopstate} if there is no watchdog.
+    std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
+        const std::lock_guard guard{mutex_};
+        lease_ = lease;
+        state_ = State::live;
+        stop_when_lost_ = std::move(stop_when_lost);
+        last_failure_.reset();
+        last_extend_error_.reset();
+        const auto now = clock_->now();
+        max_hold_until_ = deadline_after(now, options_.max_hold);
+        lease_.min_hold_until = now + options_.min_hold;
+        return ++number_;
+    }
+
+    /// Ends the lease without a release. Nodes may still have its keys.
+    void forget() noexcept {
+        const std::lock_guard guard{mutex_};
+        state_ = State::free;
+        ++number_;
+    }
+
+    /// Begins the release, which ends the validity of the lease. Returns a copy of the lease from before. No
+    /// stop is requested on lost() after this function has returned. But on_lost may still be called if
+    /// report_loss() was under way in another thread. Waiting for that call could block for ever, because
+    /// on_lost may be waiting for this release.
+    Lease begin_release(std::uint64_t number) {
+        Lease before;
+        std::stop_source stopping{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!is_current_locked(number)) return {};
+            before = lease_;
+            if (state_ == State::stopping || state_ == State::ending) stopping = stop_when_lost_;
+            lease_.released = true;
+            state_ = State::unconfirmed;
+        }
+        // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
+        // that it runs.
+        while (stopping.stop_possible() && !stopping.stop_requested())
+            clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
+        return before;
+    }
+
+    /// Records the outcome of a release. `left` is what algorithm::release() has left of the lease: nothing
+    /// if the release need not be repeated. Otherwise the lease stays as it is, so that a repeated release
+    /// goes to the same nodes.
+    void end_release(std::uint64_t number, const Lease& left) noexcept {
+        const std::lock_guard guard{mutex_};
+        if (is_current_locked(number) && left.empty()) state_ = State::free;
+    }
+
+    /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
+    /// nodes, which were asked within `limits`.
+    ///
+    /// If the result is Errc::lost, the lease is not valid any more, and its valid_until has passed. If there
+    /// is a watchdog, this function then requests a stop on lost(). The watchdog calls plan() again, sees
+    /// that the instant for reporting the loss has passed, and calls report_loss().
+    Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
+        Result result{Errc::lost};
+        std::stop_source stopping{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!is_current_locked(number)) return result;
+            result = commit_locked(std::move(round), limits);
+            const bool has_watchdog = stop_when_lost_.stop_possible();
+            if (result.error() != Errc::lost || !will_report_locked(number) || !has_watchdog) return result;
+            keep_for_report_locked(result);
+            stopping = decide_to_stop_locked(State::stopping);
+        }
+        stopping.request_stop();
+        return result;
+    }
+
+    /// Requests a stop on lost() although the lease is not lost, so that the work under the lock stops.
+    void request_stop(std::uint64_t number) noexcept {
+        std::stop_source stopping{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!will_report_locked(number)) return;
+            stopping = decide_to_stop_locked(State::ending);
+        }
+        stopping.request_stop();
+    }
+
+    /// Reports no loss from now on, because the lock of an event loop is being destroyed. If report_loss() is
+    /// requesting its stop, it does not call on_lost. Must be called in the thread that requests the stops on
+    /// lost(). Therefore begin_release() need not wait for a stop after this call.
+    void end_watch(std::uint64_t number) noexcept {
+        const std::lock_guard guard{mutex_};
+        if (is_current_locked(number) && state_ != State::unconfirmed) state_ = State::unwatched;
+    }
+
+    // ---- For the watchdog
+
+    /// Returns when the lease must be extended, and when its loss must be reported. Both are Clock::never()
+    /// unless the loss of the lease will be reported.
+    RenewalPlan plan(std::uint64_t number) const {
+        const std::lock_guard guard{mutex_};
+        if (!will_report_locked(number)) return {};
+        // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
+        // not get the present time. If max_hold_until_ has passed, plan_renewal() gets the earliest instant
+        // as its limit, and therefore plans no extension.
+        const bool over = clock_->now() > max_hold_until_;
+        return plan_renewal(lease_.valid_until, request(), last_failure_,
+                            over ? Clock::time_point::min() : max_hold_until_, options_.margin);
+    }
+
+    /// Updates the lease after a *renewal*, which is an extension by the watchdog. The deadline in `limits`
+    /// is the first instant at which the watchdog has to report the loss of any of its leases. If the result
+    /// is Errc::deadline, this deadline has *cut* the round *short*, and no node has failed. The watchdog
+    /// then makes another renewal without a pause.
+    void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
+        const std::lock_guard guard{mutex_};
+        if (!is_current_locked(number)) return;
+        const auto ended = round.ended;
+        auto result = commit_locked(std::move(round), limits);
+        const bool cut_short = result.error() == Errc::deadline;
+        last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
+        if (result.error() == Errc::lost && state_ == State::live) state_ = State::found_lost;
+        // A round that was cut short does not replace the report of a failure.
+        if (result)
+            last_extend_error_.reset();
+        else if (!cut_short || !last_extend_error_)
+            keep_for_report_locked(std::move(result));
+    }
+
+    /// Records that an extension could not be sent. It is tried again after a pause.
+    void postpone(std::uint64_t number) noexcept {
+        const std::lock_guard guard{mutex_};
+        if (is_current_locked(number)) last_failure_ = clock_->now();
+    }
+
+    /// Reports the loss, unless that was done or must not be done: first requests a stop on lost(), and then
+    /// calls on_lost unless a release has begun or the watch has ended before the call. Without a margin, the
+    /// validity ends now. Allocates no memory, so that a loss is reported even if there is none left.
+    void report_loss(std::uint64_t number) noexcept {
+        Result loss{Errc::lost};
+        std::stop_source stopping{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!will_report_locked(number)) return;
+            const auto now = clock_->now();
+            if (options_.margin == options_.margin.zero())
+                lease_.valid_until = std::min(lease_.valid_until, now);
+            if (last_extend_error_) loss = std::move(*last_extend_error_);
+            const bool by_limit = state_ == State::live && now >= max_hold_until_;
+            loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
+            stopping = decide_to_stop_locked(State::ending);
+        }
+        // A callback may call Lock::release() in this thread of the watchdog. The RenewalScope (renewer.hpp)
+        // tells Lock::release() two facts about the thread. One is the watchdog whose turn the thread takes:
+        // the release must not wait for the end of this turn, because the turn waits for the callback. The
+        // other is the lost acquisition: the release must not release a later acquisition.
+        const RenewalScope scope{
+            {.renewals = renewal_context().renewals, .lost_lease = this, .number = number}};
+        stopping.request_stop();
+        try {
+            if (options_.on_lost && may_call_on_lost(number)) options_.on_lost(loss);
+        } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
+        }
+    }
+
+private:
+    enum class State : std::uint8_t { free, live, found_lost, stopping, ending, unwatched, unconfirmed };
+
+    algorithm::LeaseRequest request_for(Resources resources) const noexcept {
+        return {resources,        options_.ttl,  options_.drift_factor,
+                options_.fencing, options_.fair, options_.shared};
+    }
+
+    /// Returns true if there is a lease, and the number is that of its acquisition.
+    bool is_current_locked(std::uint64_t number) const noexcept {
+        return state_ != State::free && number == number_;
+    }
+
+    /// Returns true in the states in which the lease is extended and its loss will be reported.
+    bool will_report_locked(std::uint64_t number) const noexcept {
+        return is_current_locked(number) &&
+               (state_ == State::live || state_ == State::found_lost || state_ == State::stopping);
+    }
+
+    /// Returns true if the state is still ending. Locks mutex_ itself.
+    bool may_call_on_lost(std::uint64_t number) const noexcept {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number) && state_ == State::ending;
+    }
+
+    /// Enters the state `next`, which is stopping or ending, and returns the source on which the caller must
+    /// request a stop. begin_release() waits for this stop. The caller must unlock the mutex before, because
+    /// a callback of the stop may call this object.
+    std::stop_source decide_to_stop_locked(State next) noexcept {
+        state_ = next;
+        return stop_when_lost_;
+    }
+
+    /// Keeps the result of an extension that has failed. Without memory, on_lost gets no reports of the
+    /// nodes.
+    template <class ResultRef>
+    void keep_for_report_locked(ResultRef&& failed) noexcept {
+        try {
+            last_extend_error_ = std::make_unique<Result>(std::forward<ResultRef>(failed));
+        } catch (const std::bad_alloc&) {
+            last_extend_error_.reset();
+        }
+    }
+
+    /// Updates the lease after an extension. In the states ending and unwatched, leaves the lease as it is,
+    /// and the result is Errc::lost.
+    ///
+    /// The present instant counts as the end of the round. Otherwise a lease could become valid again: if
+    /// valid_until has passed since the round ended, Lock::valid() may have returned false already, and must
+    /// not return true after that (rules C3 and C4 in docs/rules.md).
+    Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
+        if (state_ == State::ending || state_ == State::unwatched)
+            return algorithm::result_of(Errc::lost, std::move(round));
+        round.ended = std::max(round.ended, clock_->now());
+        return algorithm::apply_extension(std::move(round), limits, lease_);
+    }
+
+    // Constant after construction
+    Nodes* const nodes_;
+    Clock* const clock_;
+    const std::vector<std::string> names_;
+    const LockOptions options_;
+    const Acquires acquires_;
+    const std::int64_t process_ = this_process();
+
+    std::atomic<std::size_t> slot_{0};
+
+    // Guarded by mutex_
+    mutable std::mutex mutex_{};
+    std::uint64_t number_ = 0;  // of the current or last acquisition; forget() raises it, too
+    State state_ = State::free;
+    Lease lease_{};
+    std::stop_source stop_when_lost_{std::nostopstate};
+    // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
+    std::optional<Clock::time_point> last_failure_{};
+    // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
+    // and a result is large.
+    std::unique_ptr<Result> last_extend_error_{};
+    Clock::time_point max_hold_until_ = Clock::never();  // the end of LockOptions::max_hold
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,51 @@
+// LeaseView: answers from the LeaseState, which the watchdog shares.
+#include <redlock/detail/renewer.hpp>
+#include <redlock/lease_view.hpp>
+
+#include "lease_state.hpp"
+
+namespace redlock {
+
+bool LeaseView::valid() const noexcept {
+    return remaining() > std::chrono::nanoseconds::zero();
+}
+
+std::chrono::nanoseconds LeaseView::remaining() const noexcept {
+    if (!in_owning_process()) return std::chrono::nanoseconds::zero();
+    // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
+    // and the answer would be zero although the lease was valid all the time.
+    const auto now = state_->clock().now();
+    const auto lease = state_->lease();
+    return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
+}
+
+std::stop_token LeaseView::lost() const {
+    return in_owning_process() ? state_->lost() : std::stop_token{};
+}
+
+const std::string& LeaseView::resource() const noexcept {
+    static const std::string none;
+    return state_ ? state_->resources().front() : none;
+}
+
+Resources LeaseView::resources() const noexcept {
+    return state_ ? state_->resources() : Resources{};
+}
+
+std::string_view LeaseView::owner() const noexcept {
+    return in_owning_process() ? state_->owner() : std::string_view{};
+}
+
+std::uint64_t LeaseView::fencing_token() const noexcept {
+    return in_owning_process() ? state_->lease().fencing_token : 0;
+}
+
+detail::Acquisition LeaseView::acquisition() const {
+    return {state_, state_->number()};
+}
+
+bool LeaseView::in_owning_process() const noexcept {
+    return state_ && state_->in_owning_process();
+}
+
+}  // namespace redlock

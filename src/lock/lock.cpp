@@ -1,0 +1,159 @@
+// Lock: checks its options, and runs the flows of its operations in the calling thread. The lease itself is
+// kept by a LeaseState, which the watchdog shares.
+#include <redlock/algorithm/acquire.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/lock.hpp>
+
+#include "../flow/blocking_acquire.hpp"
+#include "../flow/lock_operations.hpp"
+#include "lease_state.hpp"
+
+#include <new>
+#include <system_error>
+
+namespace redlock {
+namespace {
+
+Result no_memory() noexcept {
+    return Result{std::make_error_code(std::errc::not_enough_memory)};
+}
+
+}  // namespace
+
+Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clock, Entropy& entropy)
+    : Lock(nodes, detail::checked_resources(std::move(resources).take()), std::move(options), clock, entropy,
+           detail::Acquires::all) {}
+
+Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Clock& clock, Entropy& entropy,
+           detail::Acquires acquires)
+    : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
+    check(options_, nodes.node_timeout(), nodes.quarantine());
+    detail::require(!options_.shared || names.size() == 1, "LockOptions::shared", "set",
+                    "be used with one resource only");
+    const auto* const required = nodes.required_clock();
+    detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
+                    "be the same, because deadlines are instants of this clock");
+    detail::require(!options_.watchdog || &options_.watchdog->clock() == &clock, "LockOptions::watchdog",
+                    "made for another clock", "use the clock of the lock");
+    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_, acquires);
+}
+
+Lock::~Lock() {
+    release_quietly();
+}
+
+Lock::Lock(Lock&& other) noexcept = default;
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+    if (this == &other) return *this;
+    release_quietly();
+    nodes_ = other.nodes_;
+    clock_ = other.clock_;
+    entropy_ = other.entropy_;
+    options_ = std::move(other.options_);
+    LeaseView::operator=(std::move(other));
+    return *this;
+}
+
+// ---- Acquiring
+
+Result Lock::acquire(std::stop_token stop) {
+    const auto& [attempts, delay] = options_.retry;
+    return acquire_within({.attempts = attempts,
+                           .stop = std::move(stop),
+                           .queue_timeout = options_.queue_timeout.value_or((attempts - 1) * delay)});
+}
+
+Result Lock::try_acquire() {
+    return acquire_within({.attempts = 1, .queue_timeout = {}});
+}
+
+Result Lock::acquire_by(Clock::time_point deadline, std::stop_token stop) {
+    return acquire_within({.deadline = deadline, .stop = std::move(stop)});
+}
+
+void Lock::lock() {
+    const auto result = acquire_within({.attempts = options_.retry.attempts, .wait_while_held = true});
+    if (!result) throw Error(result.error(), result.message());
+}
+
+Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
+    if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
+    try {
+        if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
+            state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
+                                                          state_->acquires());
+        return state_->acquires() == detail::Acquires::all ? run_acquire<flow::Acquire>(limits)
+                                                           : run_acquire<flow::AcquireSlot>(limits);
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    } catch (const flow::NoThread& error) {
+        return Result{error.code()};
+    }
+}
+
+template <class AcquireFlow>
+Result Lock::run_acquire(const algorithm::AcquireLimits& limits) {
+    flow::BlockingOperation operation{*nodes_};
+    flow::AcquireLock<AcquireFlow> acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
+    const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
+    return acquire.take_result(error);
+}
+
+// ---- Extending
+
+Result Lock::extend(std::chrono::milliseconds ttl) {
+    detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
+                      nodes_->quarantine());
+    if (!in_owning_process()) return Result{Errc::not_held};
+    try {
+        flow::BlockingOperation operation{*nodes_};
+        flow::ExtendLock extension{operation, {state_, options_.watchdog}, ttl};
+        const auto error = flow::run_blocking(operation, extension.run());
+        return extension.take_result(error);
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    }
+}
+
+// ---- Releasing
+
+Result Lock::release() noexcept {
+    return release_current(flow::Replies::awaited);
+}
+
+void Lock::unlock() noexcept {
+    (void)release_current(flow::Replies::not_awaited);
+}
+
+/// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
+/// the lock has been acquired again since.
+Result Lock::release_current(flow::Replies replies) noexcept {
+    try {
+        if (!in_owning_process()) return Result{Errc::not_held};
+        const auto& context = detail::renewal_context();
+        const auto number = context.lost_lease == state_.get() ? context.number : state_->number();
+        return release_numbered(number, replies);
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    } catch (...) {  // a Nodes implementation of the user has broken its contract
+        return Result{Errc::no_quorum};
+    }
+}
+
+Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
+    flow::BlockingOperation operation{*nodes_};
+    flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
+    const auto error = flow::run_blocking(operation, release.run());
+    return release.take_result(error);
+}
+
+void Lock::release_quietly() noexcept {
+    try {
+        if (in_owning_process() && !state_->lease().empty())
+            (void)release_numbered(state_->number(), flow::Replies::not_awaited);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): nobody reads the result
+    }
+}
+
+}  // namespace redlock

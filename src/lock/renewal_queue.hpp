@@ -1,0 +1,279 @@
+// The work of a watchdog, which extends leases (held locks) and reports when one is lost. This class decides
+// which leases are extended together in the next round, and which losses are reported before. A round sends
+// extensions to all nodes and counts their votes. The class does no I/O and never waits. The rounds are made
+// by BlockingRenewals (src/lock/blocking_renewals.hpp) in a thread, and by Renewals (src/loop/renewals.hpp)
+// in an event loop.
+//
+// - Leases on the same Nodes that are due at about the same time are extended in one round.
+// - A round ends when the next loss must be reported, so that a node that hangs delays no report.
+// - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
+//
+// renewal_plan.hpp decides when a lease is due, and lease_state.hpp decides what a round means for it. A
+// *turn* of the queue reports losses, or makes one round for a *batch* of leases. A lease is *in flight*
+// while the round of its batch is under way.
+#pragma once
+
+#include <redlock/algorithm/algorithm.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/nodes.hpp>
+
+#include "lease_state.hpp"
+#include "renewal_plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+class RenewalQueue {
+public:
+    /// The largest number of leases that are extended in one round.
+    static constexpr std::size_t longest_batch = 256;
+
+    /// The leases that are extended in one round, and that round; all are on the same Nodes. A batch has all
+    /// that end() needs, so that end() allocates nothing. It can be moved.
+    struct Batch {
+        std::vector<Acquisition> acquisitions{};
+        std::vector<Lease> leases{};  // the requests have views of their owners
+        std::vector<Request> requests{};
+        std::vector<Tally> tallies{};
+        RoundLimits limits{};
+        Clock::time_point start{};
+        /// A stop is requested when the round has ended.
+        std::stop_source ended{};
+
+        Nodes& nodes() const { return acquisitions.front().state->nodes(); }
+        bool has(const LeaseState& lease) const noexcept {
+            return std::ranges::any_of(acquisitions,
+                                       [&](const auto& it) { return it.state.get() == &lease; });
+        }
+
+        /// Writes the holder descriptions anew, because they expire with the old ttl. No reply is awaited.
+        void describe_holders() const noexcept {
+            for (std::size_t i = 0; i < acquisitions.size(); ++i) {
+                const auto& state = *acquisitions[i].state;
+                state.describe_holder(leases[i], state.request().ttl, limits.deadline);
+            }
+        }
+    };
+
+    explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
+    RenewalQueue(const RenewalQueue&) = delete;
+    RenewalQueue& operator=(const RenewalQueue&) = delete;
+
+    Clock& clock() const noexcept { return *clock_; }
+
+    /// Begins to extend an acquisition, see Renewer::add(). Returns when its next turn is due.
+    Clock::time_point add(Acquisition acquisition) {
+        const auto plan = acquisition.state->plan(acquisition.number);
+        if (plan.next() == Clock::never())
+            return plan.next();  // a callback of lost() has released it meanwhile
+        const std::lock_guard guard{mutex_};
+        if (auto* const entry = find_locked(acquisition.state.get()))
+            *entry = Entry{std::move(acquisition), plan};
+        else
+            entries_.push_back({std::move(acquisition), plan});
+        return plan.next();
+    }
+
+    /// Ends the extension of an acquisition. A round that extends it may be under way.
+    void remove(const Acquisition& acquisition) noexcept {
+        const std::lock_guard guard{mutex_};
+        auto* const entry = find_locked(acquisition.state.get());
+        if (entry && entry->acquisition.number <= acquisition.number) (void)take_locked(*entry);
+    }
+
+    /// Returns true if there is no lease.
+    bool empty() const noexcept {
+        const std::lock_guard guard{mutex_};
+        return entries_.empty();
+    }
+
+    // ---- The parts of a turn. Only one batch can be under way.
+
+    /// Returns when the next turn is due.
+    Clock::time_point next_turn() const noexcept {
+        const std::lock_guard guard{mutex_};
+        auto next = Clock::never();
+        for (const auto& entry : entries_) next = std::min(next, entry.plan.next());
+        return next;
+    }
+
+    /// Returns when the next loss is due, unless its lease is extended before.
+    Clock::time_point next_loss() const noexcept {
+        const std::lock_guard guard{mutex_};
+        auto next = Clock::never();
+        for (const auto& entry : entries_) next = std::min(next, entry.plan.notify_at);
+        return next;
+    }
+
+    /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
+    /// checked right before its report, because it may have been released or acquired again during the report
+    /// before. May be called while a batch is under way, even for a lease of this batch. Needs no memory.
+    bool report_losses() noexcept {
+        bool reported = false;
+        for (auto lost = take_lost(); lost.state; lost = take_lost()) {
+            lost.state->report_loss(lost.number);
+            reported = true;
+        }
+        return reported;
+    }
+
+    /// Begins a turn that extends leases. Returns the round to make; nothing if no lease is due, or if there
+    /// is no memory. Then the leases are tried again after a pause.
+    std::optional<Batch> begin_batch() {
+        std::optional<Batch> batch;
+        try {
+            batch = take_batch();
+            if (batch) make_requests(*batch);
+            return batch;
+        } catch (const std::bad_alloc&) {
+            if (batch) {
+                postpone(*batch);
+                end(*batch);
+            } else {
+                postpone_due();
+            }
+            return std::nullopt;
+        }
+    }
+
+    /// Applies the votes of the round to each lease. Can throw std::bad_alloc; then postpone() must follow.
+    void apply_votes(Batch& batch) {
+        const auto ended = clock_->now();
+        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
+            const auto& [state, number] = batch.acquisitions[i];
+            const auto until = algorithm::valid_until(batch.start, state->request());
+            state->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
+        }
+    }
+
+    /// Has the leases tried again after a pause, because the round has failed without votes.
+    static void postpone(const Batch& batch) noexcept {
+        for (const auto& [lease, number] : batch.acquisitions) lease->postpone(number);
+    }
+
+    /// Ends the turn, after apply_votes() or postpone(). A lease in the batch can be extended again.
+    void end(Batch& batch) noexcept {
+        {
+            const std::lock_guard guard{mutex_};
+            for (auto& entry : entries_)
+                if (std::exchange(entry.in_flight, false)) entry.plan = entry.new_plan();
+        }
+        batch.ended.request_stop();
+    }
+
+private:
+    struct Entry {
+        Acquisition acquisition;
+        RenewalPlan plan;  // may be out of date, because the holder may have extended the lease
+        bool in_flight = false;
+
+        RenewalPlan new_plan() const { return acquisition.state->plan(acquisition.number); }
+    };
+
+    Entry* find_locked(const LeaseState* lease) {
+        const auto entry =
+            std::ranges::find(entries_, lease, [](const Entry& it) { return it.acquisition.state.get(); });
+        return entry == entries_.end() ? nullptr : &*entry;
+    }
+
+    Acquisition take_locked(Entry& entry) noexcept {
+        std::swap(entry, entries_.back());
+        auto acquisition = std::move(entries_.back().acquisition);
+        entries_.pop_back();
+        return acquisition;
+    }
+
+    /// Removes a lease whose loss must be reported now, and returns it; empty if there is none.
+    Acquisition take_lost() noexcept {
+        const std::lock_guard guard{mutex_};
+        const auto now = clock_->now();
+        for (auto& entry : entries_) {
+            if (now < entry.plan.notify_at) continue;
+            entry.plan = entry.new_plan();
+            if (now >= entry.plan.notify_at) return take_locked(entry);
+        }
+        return {};
+    }
+
+    /// Returns the lease that is due first and all that can be extended in the same round; nothing if none is
+    /// due.
+    std::optional<Batch> take_batch() {
+        const std::lock_guard guard{mutex_};
+        const auto now = clock_->now();
+        const auto* const nodes = first_due_locked(now);
+        if (!nodes) return std::nullopt;
+        Batch batch;
+        std::vector<Entry*> due;
+        for (auto& entry : entries_) {
+            batch.limits.deadline = std::min(batch.limits.deadline, entry.plan.notify_at);
+            if (entry.plan.extend_from > now || &entry.acquisition.state->nodes() != nodes) continue;
+            entry.plan = entry.new_plan();  // because a stop may have been requested since
+            if (entry.plan.extend_from <= now) due.push_back(&entry);
+        }
+        if (due.empty()) return std::nullopt;
+        if (due.size() > longest_batch) {
+            std::ranges::nth_element(due, due.begin() + longest_batch, {},
+                                     [](const Entry* entry) { return entry->plan.extend_by; });
+            due.resize(longest_batch);
+        }
+        batch.acquisitions.reserve(due.size());
+        for (auto* const entry : due) {
+            entry->in_flight = true;
+            batch.acquisitions.push_back(entry->acquisition);
+        }
+        return batch;
+    }
+
+    /// Returns the Nodes of the lease that is due first, or null.
+    const Nodes* first_due_locked(Clock::time_point now) {
+        const Entry* first = nullptr;
+        for (auto& entry : entries_) {
+            if (now < entry.plan.extend_by) continue;
+            entry.plan = entry.new_plan();
+            if (now < entry.plan.extend_by) continue;
+            if (!first || entry.plan.extend_by < first->plan.extend_by) first = &entry;
+        }
+        return first ? &first->acquisition.state->nodes() : nullptr;
+    }
+
+    /// Tries the leases that are due again after a pause.
+    void postpone_due() noexcept {
+        const std::lock_guard guard{mutex_};
+        const auto now = clock_->now();
+        for (auto& entry : entries_) {
+            if (now < entry.plan.extend_by) continue;
+            entry.acquisition.state->postpone(entry.acquisition.number);
+            entry.plan = entry.new_plan();
+        }
+    }
+
+    void make_requests(Batch& batch) {
+        const auto size = batch.acquisitions.size();
+        batch.leases.reserve(size);
+        batch.requests.reserve(size);
+        for (const auto& [state, number] : batch.acquisitions) {
+            batch.leases.push_back(state->lease(number));
+            batch.requests.push_back(algorithm::extend_request(state->request(), batch.leases.back()));
+        }
+        batch.tallies.assign(size, batch.nodes().blank_tally());
+        batch.start = clock_->now();
+    }
+
+    Clock* const clock_;
+
+    // Guarded by mutex_, which is never held during a callback
+    mutable std::mutex mutex_{};
+    std::vector<Entry> entries_{};
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,187 @@
+// Decides which connection to a node a command uses, and when the command is written, if rounds share the
+// connections: the rounds of an event loop, or those of many threads. A node is one of the N Redis masters
+// that vote. A round sends one command to the nodes and counts their votes. The functions are pure: they have
+// no sockets and no clock.
+//
+// All these rounds use the same connection to a node, the *current* one. Therefore a release is
+// written behind its SET, and a SET behind an earlier release of its resource, unless the connection drains
+// in between. If a round gives the node up, or a reply has been missing for longer than node_timeout, the
+// current connection *drains*: its pending replies are still read, and the next command begins a fresh
+// connection, which becomes the current one.
+//
+// Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
+// connection, and go out together in one write.
+#pragma once
+
+#include "../wire/verbs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace redlock::detail {
+
+/// The largest number of pending commands on a shared connection. Beyond it, a round waits within its own
+/// deadline. Releases count, but are written nevertheless.
+inline constexpr std::size_t max_shared_pending = 1024;
+/// The largest number of commands, and about the largest number of bytes, that are collected for one write.
+inline constexpr std::size_t max_collected_commands = 256;
+inline constexpr std::size_t max_collected_bytes = 65'536;
+/// The longest time for which a command is collected, even if the server sends no replies.
+inline constexpr std::chrono::milliseconds max_collecting{1};
+/// If Sentinels name the server: the longest time for which a connection without news is trusted to lead to
+/// the master. After that, the Sentinels may have named another server.
+inline constexpr std::chrono::seconds max_sentinel_silence{1};
+/// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
+/// former master.
+inline constexpr auto* may_be_former = "may be a former master's";
+/// The detail in the report of a node that is not asked because the command could overtake its SET.
+inline constexpr auto* set_is_pending = "its SET is still pending";
+/// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
+/// devices do so after minutes.
+inline constexpr std::chrono::seconds min_silence{1};
+/// A connection that has been in the making for this long is replaced by a fresh one.
+inline constexpr std::chrono::seconds max_connecting{1};
+
+// ---- The choice of a connection
+
+/// The situation in which a command is to be sent.
+struct ConnectionSituation {
+    KeyEffect effect{};
+    /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
+    bool follows_draining = false;
+    /// The state of the current connection. One that is made slowly has been in the making for an eighth of
+    /// node_timeout. An overdue one has been in the making for max_connecting, or leads to a server that may
+    /// be a former master. An outdated one is ready, but has been silent for max_sentinel_silence.
+    enum class Current : std::uint8_t {
+        none,
+        in_the_making,
+        made_slowly,
+        overdue,
+        ready,
+        outdated
+    } current{};
+    bool trusted = true;  ///< The node is expected to answer in time (node_health.hpp).
+    bool probe = false;   ///< An untrusted node may be asked, because its probe is due or the round needs it.
+};
+
+struct ConnectionChoice {
+    enum class Connection : std::uint8_t {
+        none,       ///< The node is left alone, because it is not trusted.
+        overtakes,  ///< The node is not asked, because the command could overtake its SET.
+        draining,   ///< The draining connection that the command must follow.
+        current,
+        fresh  ///< A new connection, which replaces the current one.
+    } connection{};
+    /// The round should await the node as it awaits a trusted one (quorum_round.hpp).
+    bool worth_waiting_for = false;
+
+    bool operator==(const ConnectionChoice&) const = default;
+};
+
+/// Returns the choice of the first row that applies:
+///
+///     command         | situation                          | connection | worth waiting for
+///     ----------------+------------------------------------+------------+----------------------------
+///     a release       | follows a draining connection      | draining   | if the node is trusted
+///     another command | follows a draining connection      | overtakes  |
+///     another command | untrusted, and no probe            | none       |
+///     a deletion      | untrusted, no current connection   | none       |
+///     any             | no current connection              | fresh      | if trusted, or for a release
+///     another command | current is overdue or outdated     | fresh      | if trusted
+///     a release       | current is made slowly or overdue  | current    |
+///     any             | otherwise                          | current    | if trusted
+///
+/// The round of an earlier release has already waited for a connection that is made slowly.
+/// Here, a *deletion* is that of a holder description, a text beside the lock. In the rows for a release, it
+/// counts as one.
+constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noexcept {
+    using enum ConnectionSituation::Current;
+    using Connection = ConnectionChoice::Connection;
+    const bool release = cleans_up(in.effect);
+    if (in.follows_draining && release) return {Connection::draining, in.trusted};
+    if (in.follows_draining) return {Connection::overtakes, false};
+    if (!release && !in.trusted && !in.probe) return {Connection::none, false};
+    if (in.effect == KeyEffect::undescribes && !in.trusted && in.current == none)
+        return {Connection::none, false};
+    if (in.current == none) return {Connection::fresh, in.trusted || release};
+    if (!release && (in.current == overdue || in.current == outdated)) return {Connection::fresh, in.trusted};
+    const bool slow = in.current == made_slowly || in.current == overdue;
+    return {Connection::current, in.trusted && !(release && slow)};
+}
+
+/// Returns true if a command with this effect must not overtake an earlier release of the same resource,
+/// because it would be refused while this client's own old key exists.
+constexpr bool may_follow_release(KeyEffect effect) noexcept {
+    return effect == KeyEffect::acquires || effect == KeyEffect::describes ||
+           effect == KeyEffect::undescribes;
+}
+
+// ---- When a command may be written
+
+/// The state of a shared connection on which a command waits to be written.
+struct WriteSituation {
+    KeyEffect effect{};
+    bool established = false;  ///< Bytes can reach the server.
+    bool ready = false;        ///< The server has answered the handshake.
+    bool drains = false;
+    bool others_wait = false;     ///< Commands of other rounds have waited for longer.
+    std::size_t pending = 0;      ///< commands without a reply
+    std::size_t outstanding = 0;  ///< those of them that have been written
+    bool has_sentinels = false;
+    std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
+};
+
+/// Returns true if the command may be passed to the connection. A release, or the deletion of a holder
+/// description, only needs an established connection, because it does no harm if it is executed late. Other
+/// commands need a connection that is ready, does not drain, and has room.
+///
+/// These others go in turn, except for the writing of a holder description. Its round is over before its turn
+/// comes. The description ends with the lease, so it does no harm either if it is written late.
+///
+/// If Sentinels name the server, no command that makes or extends a lease may be written behind an
+/// outstanding one or after a second of silence. The server may be a former master that was frozen. It would
+/// execute the command later, when the lease has expired. All commands that wait when the last reply arrives
+/// go in the same write.
+constexpr bool may_write(const WriteSituation& in) noexcept {
+    if (cleans_up(in.effect)) return in.established;
+    if (!in.ready || in.drains || in.pending >= max_shared_pending) return false;
+    if (in.effect == KeyEffect::describes) return true;
+    if (in.others_wait) return false;
+    return !in.has_sentinels || (in.outstanding == 0 && in.silence < max_sentinel_silence);
+}
+
+/// Returns true if the collected commands are written now: if no reply is outstanding, if a reply has come
+/// since the last write, or if the first of them has waited for max_collecting. A draining connection does
+/// not collect.
+constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
+                          bool drains) noexcept {
+    return outstanding == 0 || has_replied || waited >= max_collecting || drains;
+}
+
+/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the
+/// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
+/// round. The first row that applies decides:
+///
+///     situation                            | wakes the leader
+///     -------------------------------------+---------------------
+///     time_left is at most max_collecting  | at once
+///     the round is the first in the inbox  | after max_collecting
+///     otherwise                            | not
+constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
+    bool is_first, std::chrono::nanoseconds time_left) noexcept {
+    if (time_left <= max_collecting) return std::chrono::nanoseconds{};
+    if (is_first) return max_collecting;
+    return std::nullopt;
+}
+
+/// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
+/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then
+/// all votes that have come count.
+constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
+    return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);
+}
+
+}  // namespace redlock::detail

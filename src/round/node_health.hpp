@@ -1,0 +1,124 @@
+// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. A
+// node is one of the N Redis masters that vote. In a *round*, the client sends a command to the nodes and
+// counts their votes. This class is a circuit breaker: there is one for each node, and all threads share it.
+//
+// A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
+// command, because the next probe is due. If the round ends before the connection is ready, the connection
+// goes on with its handshake. A waiter that tries to come back to its home node (waiting.hpp) begins a probe,
+// too, if one is due.
+//
+// If the outcome of a round depends on an untrusted node, the round asks it although no probe is due yet.
+// This decision is made by quorum_round.hpp. The attempt then counts as a probe.
+//
+//     state     | meaning                                      | transitions
+//     ----------+----------------------------------------------+------------------------------------------------
+//     closed    | the node is trusted to answer in time        | failed() → open
+//     open      | it has failed, and is mostly not asked until | begin_probe() → half_open
+//               | its next probe is due                        | succeeded(), connected() → closed
+//               |                                              | update(), trust_late_replies(), if a late
+//               |                                              | reply has come → closed
+//     half_open | a probe is under way; if it hangs, the next  | failed() → open, with a longer pause
+//               | probe is due after a pause                   | begin_probe() → half_open
+//               |                                              | → closed as from the state open
+//
+// The class has no clock, mutex or I/O of its own. The pauses between probes double from 10 ms to 1 s. Each
+// pause has a random part, so that clients do not probe at the same time. The pauses start again with 10 ms
+// when the node has answered a command in time.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+
+#include "back_off.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace redlock::detail {
+
+/// The reason why a node gave no usable answer.
+struct NodeFailure {
+    std::error_code cause{};
+    std::string detail{};
+};
+
+class NodeHealth {
+public:
+    enum class State : std::uint8_t { closed, open, half_open };
+
+    static constexpr BackOff back_off{.shortest = std::chrono::milliseconds{10},
+                                      .longest = std::chrono::seconds{1}};
+
+    State state() const noexcept { return state_; }
+    bool trusted() const noexcept { return state_ == State::closed; }
+    /// Returns true if the node is not trusted and its pause is over.
+    bool probe_due(Clock::time_point now) const noexcept { return !trusted() && now >= next_probe_; }
+    /// Returns true if the node is not trusted, and a late reply has come since it has failed.
+    bool has_replied_late() const noexcept { return !trusted() && replied_late_; }
+    const NodeFailure& last_failure() const noexcept { return last_failure_; }
+
+    /// Trusts the node again if a late reply has come and its pause is over. The pause must be over, because
+    /// a node that is always late would otherwise delay every round by node_timeout, the time for which a
+    /// round waits for one node.
+    void update(Clock::time_point now) noexcept {
+        if (now >= next_probe_) trust_late_replies();
+    }
+
+    /// Trusts the node again if a late reply has come, even during its pause. It is called if a round needs
+    /// the node for a quorum, or if a probe is due.
+    void trust_late_replies() noexcept {
+        if (replied_late_) close();
+    }
+
+    /// Records that a probe begins. The next probe is due after a pause. Requires that the node is not
+    /// trusted.
+    void begin_probe(Clock::time_point now, Entropy& entropy) {
+        state_ = State::half_open;
+        next_probe_ = now + pause(entropy);
+    }
+
+    /// Records that the node has answered a command in time.
+    void succeeded() noexcept {
+        close();
+        failures_ = 0;
+    }
+
+    /// Records that the node has answered the handshake of a probe.
+    void connected() noexcept { close(); }
+
+    /// Records that a late reply has come: no round was waiting for it any more.
+    void replied_late() noexcept { replied_late_ = true; }
+
+    /// Records a failure. Returns how long the node is left alone from now on; nothing if it was left alone
+    /// already. If many threads meet the same failure, only the first makes the pause longer.
+    std::optional<Clock::duration> failed(NodeFailure failure, Clock::time_point now, Entropy& entropy) {
+        last_failure_ = std::move(failure);
+        if (state_ == State::open && now < next_probe_) return std::nullopt;
+        state_ = State::open;
+        replied_late_ = false;
+        ++failures_;
+        const auto span = pause(entropy);
+        next_probe_ = now + span;
+        return span;
+    }
+
+private:
+    Clock::duration pause(Entropy& entropy) const { return back_off.pause(failures_ - 1, entropy); }
+
+    void close() noexcept {
+        state_ = State::closed;
+        replied_late_ = false;
+    }
+
+    State state_ = State::closed;
+    bool replied_late_ = false;  // since the last failure
+    int failures_ = 0;           // in a row
+    Clock::time_point next_probe_{};
+    NodeFailure last_failure_{};
+};
+
+}  // namespace redlock::detail

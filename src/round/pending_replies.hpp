@@ -1,0 +1,434 @@
+// The replies that a connection to one node still has to read. This class decides to which command a reply
+// belongs, so that no reply is ever taken for the reply to another command (rule D1 in docs/rules.md).
+//
+// A server answers in the order of the commands. The class is a queue with one entry for each command. The
+// *requester* of a command is the round that has sent it, and awaits its reply. A round is one command, or
+// several with the same verb, sent to the nodes. It can end before each node has replied. Its entries then
+// stay behind without a requester. A reply without a requester is *late*, and is dropped.
+//
+//     entry    | meaning                                      | transitions
+//     ---------+----------------------------------------------+----------------------------------------------
+//     pending  | the reply has not come                       | received() → answered, or removed if it is late
+//     answered | the reply waits until its requester takes it | take_answer(), stop_awaiting() → removed
+//
+// The answered entries come before the pending ones. Removed entries keep the memory of their texts for later
+// commands.
+//
+// Some commands must be sent on the connection on which an earlier command is pending, because they could
+// overtake it on another connection. The entries have what is needed to find this connection. In the table,
+// the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket* identifies
+// a client that waits in a queue, and enter_queue is the command with which this client enters the queue. The
+// *holder description* is a text beside the lock for people to read:
+//
+//     pending here                            | must follow on this connection
+//     ----------------------------------------+------------------------------------------------
+//     a SET                                   | every command of its owner, above all the release
+//                                             | (rule B5)
+//     an enter_queue                          | the acquisition that removes the ticket
+//     the writing of a holder description     | its deletion
+//     a release                               | the next SET of one of its resources, and the deletion of
+//                                             | the holder description
+//     the deletion of a holder description    | the writing of the next one
+//
+// In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
+// enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
+// name the server of the node, only the release of a SET follows on the same connection, because this
+// connection may lead to a server that is no longer the master.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/nodes.hpp>
+
+#include "../wire/reply.hpp"
+#include "../wire/scripts.hpp"
+#include "../wire/verbs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// The base class of all that can await replies. PendingReplies only compares its address.
+class Requester {
+protected:
+    Requester() = default;
+    ~Requester() = default;
+};
+
+/// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
+/// because of the release. Without a limit, the client would connect again and again. The count is set to
+/// zero if the server answers that it executes nothing at present (BUSY or LOADING).
+inline constexpr std::uint8_t max_release_repeats = 8;
+
+/// One entry: a command that was sent, and its reply.
+struct PendingReply {
+    const Requester* requester = nullptr;  ///< null if nobody awaits the reply any more
+    const Script* script = nullptr;        ///< null if the command was not sent as a script
+    bool by_sha1 = false;                  ///< the command named its script by the digest
+    bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
+    bool handshake = false;                ///< it belongs to the connection itself
+    bool binds = false;                    ///< the connection is bound to `owner`
+    bool describes = false;                ///< it binds only because it writes a holder description
+    bool releases = false;
+    bool shared = false;  ///< the owner is a reader
+    /// A bit for each resource that it releases, or whose description it deletes.
+    std::uint64_t released = 0;
+    std::uint64_t bound = 0;                        ///< if it binds: the hash value of `owner`
+    std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
+    std::string owner{};                            ///< if it binds or releases
+    std::vector<std::string> resources{};           ///< if it releases
+    std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
+    std::uint8_t repeats = 0;                       ///< how often it was sent again
+    Clock::time_point written = Clock::never();  ///< never() if it was not written, or nobody has recorded it
+    Reply reply{};                               ///< once it is answered
+
+    /// Returns true for a release that is sent again if the server has refused its form, or if its connection
+    /// breaks. A round that still awaits the reply sends its release again itself.
+    bool may_be_repeated() const noexcept { return releases && !requester && repeats < max_release_repeats; }
+
+    /// Returns the release without QueueTerms, so that it cannot wake a second waiter.
+    Command repetition(Clock::time_point now) const noexcept {
+        using std::chrono::milliseconds;
+        const auto hold_left = std::max(hold_until.value_or(now) - now, Clock::duration::zero());
+        return {.verb = Verb::compare_and_delete,
+                .resources = resources,
+                .owner = owner,
+                .hold_remaining = std::chrono::ceil<milliseconds>(hold_left),
+                .shared = shared};
+    }
+
+    /// Returns true if the reply means that the server refuses every digest, because EVALSHA is renamed away
+    /// or forbidden by an ACL.
+    bool are_digests_refused(const Reply& by) const noexcept {
+        return by_sha1 && (by.is_error("NOPERM") || is_unknown_command(by));
+    }
+
+    /// Returns true if the reply means that the command was not executed, but can be in another form: with
+    /// the whole script, or without the queue.
+    bool is_form_refused(const Reply& by) const noexcept {
+        if (by.kind != Reply::Kind::error) return false;
+        if (by.is_error("NOSCRIPT") || are_digests_refused(by)) return by_sha1;
+        return uses_queue && cause_of(by) == Errc::permission_denied;
+    }
+};
+
+/// A summary of the commands whose requesters have left.
+struct LateReplies {
+    bool any = false;
+    std::uint64_t released = 0;  ///< PendingReply::released of all of them
+    /// A command that binds.
+    struct Bound {
+        std::uint64_t owner = 0;  ///< PendingReply::bound
+        NodeSet nodes{};
+    };
+    std::vector<Bound> bound{};
+};
+
+class PendingReplies {
+public:
+    /// Returns the number of pending entries.
+    std::size_t count() const noexcept { return size_ - answered_; }
+    /// Returns the number of answered entries.
+    std::size_t answered() const noexcept { return answered_; }
+    bool none() const noexcept { return count() == 0; }
+
+    // ---- Commands
+
+    /// Adds the entry of a command that was sent.
+    PendingReply& sent(const Command& command, const Requester* requester) {
+        const auto effect = effect_of(command);
+        auto& it = sent_other(requester);
+        const bool releases = effect == KeyEffect::releases;
+        it.describes = effect == KeyEffect::describes;
+        it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || it.describes;
+        if (it.binds || releases) it.owner = command.owner;
+        if (it.binds) it.bound = hash_of(command.owner);
+        if (cleans_up(effect)) it.released = bits_of(command.resources);
+        if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
+        it.releases = releases;  // the last, because an entry whose copies have thrown must not be repeated
+        it.shared = command.shared;
+        it.ttl = std::max(command.ttl, command.hold_remaining);
+        return it;
+    }
+
+    /// Adds the entry of a release without a requester that is sent again. `release` must not be an entry of
+    /// this object.
+    PendingReply& sent_again(const PendingReply& release) {
+        auto& it = sent(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
+        it.hold_until = release.hold_until;
+        it.ttl = release.ttl;
+        it.repeats = static_cast<std::uint8_t>(release.repeats + 1);
+        return it;
+    }
+
+    /// Adds an entry. Is called alone for a command that no later command has to follow, such as those of
+    /// AdminConnection.
+    PendingReply& sent_other(const Requester* requester) {
+        if (size_ == slots_.size()) grow();
+        return clear(at(size_++), requester);
+    }
+
+    /// Adds the entry of a command of the handshake. It is sent before the commands that are queued already.
+    /// Requires that no entry is answered.
+    void sent_first() {
+        if (size_ == slots_.size()) grow();
+        first_ = (first_ + slots_.size() - 1) % slots_.size();
+        --first_number_;
+        ++size_;
+        clear(at(0), nullptr).handshake = true;
+    }
+
+    /// Returns true if record_write() would change something.
+    bool has_unwritten() const noexcept { return !none() && at(size_ - 1).written == Clock::never(); }
+    /// Records that all commands that were not written before are written now.
+    void record_write(Clock::time_point now) noexcept {
+        for (auto i = size_; i > answered_ && at(i - 1).written == Clock::never(); --i)
+            at(i - 1).written = now;
+    }
+    /// Returns when the newest pending command was written, or never().
+    Clock::time_point newest_write() const noexcept {
+        return none() ? Clock::never() : at(size_ - 1).written;
+    }
+    /// Returns when the oldest pending command was written, or never().
+    Clock::time_point oldest_write() const noexcept {
+        return none() ? Clock::never() : at(answered_).written;
+    }
+
+    // ---- Replies
+
+    /// Returns the entry to which the next reply belongs. Requires that an entry is pending.
+    PendingReply& next() noexcept { return at(answered_); }
+
+    /// Records that this reply has come. Exchanges it with the reply of the entry if that has a requester.
+    void received(Reply& reply) noexcept {
+        auto& it = next();
+        if (it.requester) std::swap(it.reply, reply);
+        ++answered_;
+        remove_late();
+    }
+
+    /// Returns the oldest answered entry, or null.
+    const PendingReply* answer() const noexcept { return answered_ > 0 ? &slots_[first_] : nullptr; }
+
+    /// Removes the oldest answered entry if its reply is for this requester, and returns it. Otherwise
+    /// returns null. The entry is valid until the next command is sent.
+    const PendingReply* take_answer(const Requester& requester) noexcept {
+        const auto* const taken = answer();
+        if (!taken || taken->requester != &requester) return nullptr;
+        remove_first();
+        remove_late();
+        return taken;
+    }
+
+    /// Returns the first requester that awaits a reply, or null.
+    const Requester* requester() const noexcept {
+        for (std::size_t i = 0; i < size_; ++i)
+            if (at(i).requester) return at(i).requester;
+        return nullptr;
+    }
+
+    /// Records that the requester does not await its replies any more.
+    void stop_awaiting(const Requester& requester) noexcept {
+        stop_awaiting(requester, first_number_, size_);
+    }
+
+    /// Returns the number of the next entry. The entries have consecutive numbers.
+    std::int64_t next_number() const noexcept { return first_number_ + static_cast<std::int64_t>(size_); }
+    /// Does the same as stop_awaiting(requester), but considers only `count` entries, from the one with the
+    /// number `first` on. Thus it takes the same time however many replies are pending.
+    void stop_awaiting(const Requester& requester, std::int64_t first, std::size_t count) noexcept {
+        const auto end = std::min(first + static_cast<std::int64_t>(count), next_number());
+        for (auto number = std::max(first, first_number_); number < end; ++number) {
+            auto& it = at(static_cast<std::size_t>(number - first_number_));
+            if (it.requester == &requester) it.requester = nullptr;
+        }
+        remove_late();
+    }
+
+    // ---- Releases to repeat, if the connection breaks
+
+    template <class Function>
+    void for_each_release_to_repeat(Function function) const {
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).may_be_repeated()) function(at(i));
+    }
+    std::size_t releases_to_repeat() const noexcept {
+        std::size_t count = 0;
+        for_each_release_to_repeat([&](const PendingReply&) { ++count; });
+        return count;
+    }
+    /// Records that the pending releases must not be repeated: all of them, or those of one requester.
+    void forget_releases(const Requester* requester = nullptr) noexcept {
+        for (auto i = answered_; i < size_; ++i)
+            if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
+    }
+    /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
+    PendingReplies take_releases(const Requester& requester) {
+        PendingReplies taken;
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).releases && at(i).requester == &requester) taken.sent_again(at(i));
+        forget_releases(&requester);
+        return taken;
+    }
+
+    /// Forgets the pending releases that may be sent on another connection although this one is not broken,
+    /// and returns an object that repeats them instead. These releases have no requester, were not sent again
+    /// before, and do not follow a pending SET, which could be executed after them.
+    PendingReplies take_repeatable_releases() {
+        const auto is_repeatable = [this](std::size_t i) {
+            const auto& it = at(i);
+            if (!it.releases || it.requester || it.repeats > 0) return false;
+            for (auto before = answered_; before < i; ++before)
+                if (at(before).binds && !at(before).describes && at(before).owner == it.owner) return false;
+            return true;
+        };
+        PendingReplies taken;
+        for (auto i = answered_; i < size_; ++i)
+            if (is_repeatable(i)) taken.sent_again(at(i));
+        for (auto i = answered_; i < size_; ++i)
+            if (is_repeatable(i)) at(i).releases = false;
+        return taken;
+    }
+
+    /// Sets the count of all pending commands to zero, because the server executes nothing at present.
+    void count_repeats_anew() noexcept {
+        for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
+    }
+
+    // ---- What must follow on this connection
+
+    /// Returns true if the connection is bound to an owner: a SET, an enter_queue or the writing of a holder
+    /// description is pending, and no release of this owner behind it.
+    bool is_bound() const noexcept {
+        for (std::size_t i = answered_; i < size_; ++i)
+            if (at(i).binds && is_bound_to(at(i).owner)) return true;
+        return false;
+    }
+    bool is_bound_to(std::string_view owner) const noexcept {
+        return is_bound_to(owner, [](const PendingReply& it) { return it.binds; });
+    }
+    /// The same, but the writing of a holder description does not count.
+    bool is_bound_by_key_of(std::string_view owner) const noexcept {
+        return is_bound_to(owner, [](const PendingReply& it) { return it.binds && !it.describes; });
+    }
+
+    /// Returns true if a release of this owner is pending.
+    bool has_release_of(std::string_view owner) const noexcept {
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).releases && at(i).owner == owner) return true;
+        return false;
+    }
+
+    /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
+    /// pending here. If a SET is sent behind the release on this connection, the old key of this client
+    /// cannot cause its refusal. May return true for other resources, too, because the class remembers only
+    /// hash values.
+    bool may_release(Resources resources) const noexcept {
+        std::uint64_t released = 0;
+        for (auto i = answered_; i < size_; ++i) released |= at(i).released;
+        return released != 0 && (released & bits_of(resources)) != 0;
+    }
+
+    /// Returns a limit for the lifetime of the keys: no pending command can make a key that lives longer.
+    std::chrono::milliseconds max_ttl() const noexcept {
+        std::chrono::milliseconds longest{};
+        for (auto i = answered_; i < size_; ++i) longest = std::max(longest, at(i).ttl);
+        return longest;
+    }
+
+    void add_late_to(LateReplies& late, std::size_t node) const {
+        for_each_late([&](const PendingReply& it) {
+            late.any = true;
+            late.released |= it.released;
+            if (it.binds) late.bound.push_back({it.bound, NodeSet{}.set(node)});
+        });
+    }
+    /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
+    bool has_late_release() const noexcept {
+        bool found = false;
+        for_each_late([&](const PendingReply& it) { found = found || it.released != 0; });
+        return found;
+    }
+
+    /// Returns a bit for each resource. Several resources can have the same bit.
+    static std::uint64_t bits_of(Resources resources) noexcept {
+        std::uint64_t bits = 0;
+        for (const auto& resource : resources) bits |= std::uint64_t{1} << hash_of(resource) % 64;
+        return bits;
+    }
+    static std::uint64_t hash_of(std::string_view text) noexcept {
+        return std::hash<std::string_view>{}(text);
+    }
+
+private:
+    template <class Function>
+    void for_each_late(Function function) const {
+        for (auto i = answered_; i < size_; ++i)
+            if (!at(i).requester && !at(i).handshake) function(at(i));
+    }
+
+    template <class Binds>
+    bool is_bound_to(std::string_view owner, Binds binds) const noexcept {
+        for (auto i = size_; i > answered_; --i) {
+            const auto& it = at(i - 1);
+            if ((binds(it) || it.releases) && it.owner == owner) return binds(it);
+        }
+        return false;
+    }
+
+    /// Makes the entry a new one. Its texts keep their memory.
+    static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
+        it.requester = requester;
+        it.script = nullptr;
+        it.by_sha1 = it.uses_queue = it.handshake = it.shared = false;
+        it.binds = it.describes = it.releases = false;
+        it.released = it.bound = 0;
+        it.ttl = it.ttl.zero();
+        it.hold_until.reset();
+        it.repeats = 0;
+        it.written = Clock::never();
+        return it;
+    }
+
+    PendingReply& at(std::size_t index) noexcept { return slots_[slot_of(index)]; }
+    const PendingReply& at(std::size_t index) const noexcept { return slots_[slot_of(index)]; }
+    std::size_t slot_of(std::size_t index) const noexcept {
+        const auto slot = first_ + index;
+        return slot < slots_.size() ? slot : slot - slots_.size();
+    }
+
+    void grow() {
+        std::vector<PendingReply> larger(std::max<std::size_t>(4, 2 * size_));
+        for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(at(i));
+        slots_ = std::move(larger);
+        first_ = 0;
+    }
+
+    void remove_first() noexcept {
+        --size_;
+        --answered_;
+        ++first_number_;
+        // An empty queue begins again at the first slot, so that few slots need memory for texts.
+        first_ = size_ == 0 ? 0 : slot_of(1);
+    }
+
+    void remove_late() noexcept {
+        while (answered_ > 0 && !slots_[first_].requester) remove_first();
+    }
+
+    std::vector<PendingReply> slots_{};  // a ring; `first_` is the slot of the oldest entry
+    std::size_t first_ = 0;
+    std::size_t size_ = 0;
+    std::size_t answered_ = 0;
+    std::int64_t first_number_ = 0;  // the number of the oldest entry; the handshake can make it negative
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,724 @@
+// Decides the course of one round: which node is asked when, how long the round waits for this node, and when
+// the round ends. The class has no sockets, no clock and no mutex.
+//
+// ---- What a round is
+//
+// A *node* is one of N independent Redis masters. A *round* sends a command, such as a SET, to the nodes. The
+// reply of a node is its *vote*: the node grants the command or refuses it. The vote is unknown if no usable
+// reply has come. The command determines how many grants are needed: most commands, such as an acquisition,
+// need those of a majority of the N nodes, the command that enters a queue needs one, and a query none.
+//
+// A *request* is a command and the set of nodes to which the command goes. Most rounds have one request. A
+// watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
+// round have the same *verb*, which is the kind of the command. The commands for one node are sent together.
+//
+// The *caller* is the code that needs the round. A round is given:
+//
+//     what                   | meaning
+//     -----------------------+-------------------------------------------------------------------------------
+//     requests               | the commands and their nodes
+//     RoundLimits            | The deadline of the caller, its stop token, and `awaits_answers`. This flag
+//                            | is false if the caller does not wait for the replies. The command is then a
+//                            | release, or it writes a *description*, a text that a holder leaves for people
+//                            | to read.
+//     node_timeout           | the time that one node may take in this round, including connecting
+//     round_order            | how an acquisition asks the trusted nodes: one after the other
+//                            | (Round::sequential) or all at once
+//     health of each node    | *trusted*: the node is expected to answer in time. *untrusted*: the node has
+//     (node_health.hpp)      | failed. It is then in *back-off*, a pause in which most rounds send nothing to
+//                            | it. After the pause its *probe* is due: one round may try to reach the node.
+//
+// The votes on each request are counted separately:
+//
+//     term                   | meaning
+//     -----------------------+-------------------------------------------------------------------------------
+//     impossible request     | It can no longer get the grants that it needs.
+//     decided request        | It has the grants that it needs, or it is impossible.
+//     impossible round       | All its requests are impossible.
+//     decided round          | All its requests are decided. If the caller does not wait for the replies, the
+//                            | round is decided from the beginning.
+//
+// ---- The driver
+//
+// The *driver* (RoundDriver in src/redis/round_driver.hpp) does the I/O. It executes the steps that next()
+// returns:
+//
+//     step    | what the driver does
+//     --------+----------------------------------------------------------------------------------------------
+//     ask     | It *checks out* a connection to the node, that is, takes an open connection or begins a new
+//             | one, and sends the commands on it.
+//     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
+//             | If `timed_out` is true, the node has failed, and loses its trust.
+//     wait    | It waits until something happens, but at most until the instant `until`.
+//     done    | The round is over.
+//
+// The driver reports each event by a function on_...(), such as on_join() and on_vote():
+//
+//     using Kind = redlock::detail::QuorumRound::Step::Kind;
+//     for (;;) {
+//         const auto step = round.next(clock.now());
+//         if (step.kind == Kind::ask) join(step.node);
+//         if (step.kind == Kind::give_up) check_in(step.node);
+//         if (step.kind == Kind::wait) wait(step.until);
+//         if (step.kind == Kind::done) break;
+//     }
+//
+// In the step `ask`, there are two exceptions:
+//
+// - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
+//   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
+//   if the outcome of the round depends on this node (needs()).
+// - The driver can *exclude* a request from the node, that is, not send this request there. In a round with
+//   several requests, the driver does so if a request extends a lock whose SET is still unanswered on another
+//   connection to the node. On the connection of the round, the extension could arrive before the SET, and
+//   the node would refuse it.
+//
+// A release differs from the other commands in these cases, because a key that is left on a node keeps other
+// clients from the lock, and because a second deletion does no harm:
+//
+//     case                                   | other commands                | a release
+//     ---------------------------------------+-------------------------------+-------------------------------
+//     the node is untrusted                  | it may be postponed           | it is never postponed
+//     the round is impossible, a stop was    | no further node is asked      | the remaining nodes are asked
+//     requested, or the caller's deadline    |                               |
+//     has passed                             |                               |
+//     the round ends while the connection    | nothing is sent to the node   | the release is sent later: it
+//     to the node is being made              |                               | was *queued* on the connection
+//     the connection to the node breaks      | the vote of the node stays    | the release is sent once more,
+//                                            | unknown                       | on another connection
+//
+// ---- The stages of one node
+//
+//     stage      | meaning                                     | transitions
+//     -----------+---------------------------------------------+-------------------------------------------
+//     uninvolved | no request goes to the node                 |
+//     unasked    | no connection was joined yet, and the       | on_join() → connecting
+//                | node was not postponed                      | on_postponed() → postponed
+//                |                                             | exclude() of its last request → over
+//     postponed  | the node was postponed                      | as unasked
+//     connecting | a connection was joined; no byte of         | on_sent() → sent
+//                | the commands was sent                       | on_failed(), give_up → over
+//     sent       | a byte of the commands may have reached the | the last on_vote() → over
+//                | node                                        | on_failed(), give_up → over
+//     over       | its votes are known, or will stay unknown   |
+//
+// A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
+// also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
+// end() leads to over, too. If on_failed() returns true, a release must be sent once more. The stage does not
+// change, and the driver calls on_join() again.
+//
+// ---- Which nodes are awaited
+//
+// The round waits only as long as it *awaits* a node. It awaits a node that is being asked in three cases:
+//
+//     case | the node is                  | condition
+//     -----+------------------------------+---------------------------------------------------------------
+//     1    | trusted or untrusted         | The round is not decided.
+//     2    | trusted                      | One of these is true:
+//          |                              | - The nodes are asked one after the other (the phase in_turn).
+//          |                              | - The command only reads, so each reply is a part of the result.
+//          |                              | - The command is a release, and the caller waits for replies.
+//     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago, and
+//          | connecting                   | the command does not write or delete a description.
+//
+// Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
+// majority, and the failure of one more node would end it. A node that does not connect within this time has
+// failed, with the exceptions in the table of give_up(). Otherwise every round would wait for a node that is
+// down.
+//
+// ---- The phases of the round
+//
+// In each phase, the step `ask` comes for some nodes, and then usually the step `wait`. The untrusted nodes
+// have one node_timeout together, in two halves. A node that was postponed in the first half can be asked in
+// the second one:
+//
+//     phase       | nodes to ask                                | ends
+//     ------------+---------------------------------------------+-------------------------------------------
+//     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
+//                 | previous one is not awaited any more        | awaited
+//     all_trusted | the trusted nodes, all at once              | when all of them were asked; this phase
+//                 |                                             | does not wait
+//     first_half  | the untrusted nodes, all at once            | half a node_timeout after first_half began,
+//                 |                                             | or earlier if no node is awaited
+//     second_half | the postponed nodes                         | when no node is awaited, but at the latest
+//                 |                                             | a node_timeout after first_half began
+//
+// An acquisition with Round::sequential begins with in_turn, and then skips all_trusted. All other rounds
+// begin with all_trusted.
+//
+// An example: an extension on five nodes, with a node_timeout of 50 ms. Node 5 is in back-off, and nodes 3
+// and 4 have just been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. Node 5 is
+// postponed, because nodes 3 and 4 could still grant. At 25 ms the round does not count on nodes 3 and 4 any
+// more, so the third grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at
+// the latest.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/error.hpp>
+#include <redlock/nodes.hpp>
+
+#include "../wire/reply.hpp"
+#include "../wire/verbs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// The detail in the report of a node whose connection was not ready in time.
+inline constexpr auto* while_connecting = "while connecting";
+
+class QuorumRound {
+public:
+    /// What the driver has to do next.
+    struct Step {
+        enum class Kind : std::uint8_t { ask, give_up, wait, done };
+        Kind kind = Kind::done;
+        std::size_t node = 0;       ///< For ask and give_up: the index of the node.
+        bool timed_out = false;     ///< For give_up: true if the silence of the node is a failure.
+        const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
+        Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
+    };
+
+    KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
+
+    /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
+    /// `nodes` is N. The votes on each request are written into the tally with the same index.
+    QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
+                Round round_order, std::size_t nodes, std::span<Tally> tallies)
+        : requests_(requests),
+          limits_(limits),
+          node_timeout_(node_timeout),
+          tallies_(tallies),
+          size_(nodes),
+          needed_(grants_needed()),
+          release_(effect() == KeyEffect::releases) {
+        if (requests_.size() > 1) many_.resize(requests_.size());
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            for (std::size_t node = 0; node < size_; ++node)
+                if (requests_[i].to[node]) {
+                    nodes_[node].stage = Stage::unasked;
+                    ++counts()[i].pending;
+                }
+        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
+    }
+    QuorumRound(const QuorumRound&) = delete;
+    QuorumRound& operator=(const QuorumRound&) = delete;
+
+    /// Sets the health of a node. Must be called before the first step.
+    void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
+        nodes_[node].trusted = trusted;
+        nodes_[node].probe_due = probe_due;
+    }
+
+    bool is_release() const noexcept { return release_; }
+    bool awaits_answers() const noexcept { return limits_.awaits_answers; }
+    std::span<const Request> requests() const noexcept { return requests_; }
+    bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
+    bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
+    bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
+    /// Returns true if the node has voted on a request.
+    bool has_replied(std::size_t node) const noexcept { return nodes_[node].replied; }
+    /// Returns true if the release is sent to this node for the second time.
+    bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
+
+    /// Returns true if this untrusted node could still be asked. At the end of the round, it was left alone.
+    bool is_left_alone(std::size_t node) const noexcept {
+        return nodes_[node].can_be_asked() && !nodes_[node].trusted;
+    }
+
+    /// Returns true if the request goes to the node and was not excluded.
+    bool includes(std::size_t node, std::size_t request) const {
+        const auto& excluded = nodes_[node].excluded;
+        return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
+    }
+
+    /// Returns true if the request includes the node, and the vote of the node on it is missing.
+    bool lacks_vote(std::size_t node, std::size_t request) const {
+        return request >= nodes_[node].next_reply && includes(node, request);
+    }
+
+    // ---- Events, which the driver reports
+
+    /// Excludes a request from the node. Must be called before on_join(). Returns false if the node has
+    /// no other request.
+    bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
+        record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
+        nodes_[node].excluded.push_back(request);
+        return !end_if_complete(node);
+    }
+
+    /// Records that the driver has postponed the node. The node becomes untrusted, because it may have failed
+    /// since set_health() was called.
+    void on_postponed(std::size_t node) noexcept {
+        nodes_[node].stage = Stage::postponed;
+        nodes_[node].trusted = false;
+        must_recount_ = true;
+    }
+
+    /// Records that the driver has joined a connection to the node. The choice of the connection says
+    /// whether the node is `worth_waiting_for`, that is, counts as trusted for the rest of the round.
+    void on_join(std::size_t node, bool worth_waiting_for) noexcept {
+        nodes_[node].stage = Stage::connecting;
+        nodes_[node].trusted = worth_waiting_for;
+        must_recount_ = true;
+    }
+
+    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
+    /// rounds share the connection: too many replies are pending, other rounds write first, or Sentinels name
+    /// the server, which has to answer an earlier command before (may_write() in connection_choice.hpp).
+    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
+
+    /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
+    /// an exception: a queued release is written together with the handshake. For this release, the function
+    /// is called after that, but before the reply is taken.
+    void on_sent(std::size_t node) {
+        nodes_[node].stage = Stage::sent;
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (includes(node, i)) tallies_[i][node].sent = true;
+    }
+
+    /// Returns the command to which the next reply of the node belongs. Requires that a reply is missing.
+    const Command& command_of_next_reply(std::size_t node) {
+        return requests_[request_of_next_reply(node)].command;
+    }
+
+    /// Records the vote of the node on command_of_next_reply(). Returns true if it was the last one.
+    bool on_vote(std::size_t node, NodeVote vote, std::string detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        // If the first release may have deleted the key, the refusal of the repeated one is a confirmation.
+        if (it.maybe_released && vote.vote == Vote::refused) {
+            vote.vote = Vote::granted;
+            vote.cause = {};
+            detail.clear();
+        }
+        const auto request = request_of_next_reply(node);
+        record(node, request, vote, std::move(detail), now);
+        if (!vote.executed) tallies_[request][node].sent = false;
+        ++it.next_reply;
+        it.replied = true;
+        return end_if_complete(node);
+    }
+
+    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
+    /// done, the driver calls this function for all nodes that are being asked or were left alone.
+    void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
+        auto& it = nodes_[node];
+        const bool was_asked = !it.can_be_asked();
+        if (!was_asked) it.asked_at = now;  // so that the report shows no time
+        it.stage = Stage::over;
+        must_recount_ = true;
+        // Moves next_reply to the end, so a second call of this function changes no vote.
+        for (auto& request = it.next_reply; request < requests_.size(); ++request)
+            if (includes(node, request)) {
+                record(node, request, {.cause = cause}, detail, now);
+                tallies_[request][node].left_alone = !was_asked;
+            }
+    }
+
+    /// Replaces the detail in the reports of a node that was given up.
+    void explain(std::size_t node, const std::string& detail) {
+        for (std::size_t request = 0; request < requests_.size(); ++request)
+            if (includes(node, request)) tallies_[request][node].detail = detail;
+    }
+
+    /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
+    /// false if the server has executed nothing. Returns true if the command is a release that must be sent
+    /// once more, over another connection. This is so if the connection broke for the first time, and before
+    /// the deadline of the node. In all other cases, moves the node to the stage over.
+    bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
+                   Clock::time_point now, bool executed = true) {
+        auto& it = nodes_[node];
+        if (is_release() && disconnected && !it.repeated && now < it.deadline) {
+            it.repeated = true;
+            it.maybe_released = executed;
+            return true;
+        }
+        end(node, cause, detail, now);
+        return false;
+    }
+
+    // ---- Steps
+
+    /// Returns the next step. The driver must execute it before the next call.
+    Step next(Clock::time_point now) {
+        if (const auto node = find_overdue()) return give_up(*node, now);
+        for (;;) {
+            if (const auto node = next_to_ask(now)) return ask(*node, now);
+            if (phase_waits(now)) {
+                if (awaits_only_connecting()) limit_connecting();
+                const auto until = next_deadline();
+                if (until) {
+                    last_wait_began_ = now;
+                    overdue_ = *until <= now;
+                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
+                }
+            }
+            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
+            enter_next_phase(now);
+        }
+    }
+
+    /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
+    /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
+    ///
+    /// - The grants of all nodes whose votes are missing would be enough for the request.
+    /// - The grants of only the nodes that are being asked would not be enough.
+    ///
+    /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
+    /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
+    /// no further node, so that clients that compete for a lock give up soon.
+    bool needs(std::size_t node) const {
+        if (refused_to_acquire()) return false;
+        const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            // With several requests, a node that is being asked may have granted this request already, and
+            // is then counted twice. Therefore the result can be false although the request needs the node.
+            // The node is then asked in the phase second_half, in which nothing is counted twice.
+            const auto& votes = counts()[i];
+            const bool possible = votes.granted + votes.pending >= needed_;
+            const bool enough = votes.granted + expected_grants >= needed_;
+            if (includes(node, i) && possible && !enough) return true;
+        }
+        return false;
+    }
+
+    /// Returns true if the last wait can continue in spite of the events since it began. The driver then need
+    /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
+    /// earlier end of the wait.
+    bool goes_on_waiting() {
+        // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
+        // The phases that ask untrusted nodes ask all of them before the wait.
+        const bool may_ask = asks_trusted_nodes();
+        return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
+    }
+
+    /// Returns the node that is being asked, if there is only one and its commands were sent.
+    std::optional<std::size_t> only_one_sent() const noexcept {
+        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
+        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
+        return static_cast<std::size_t>(node - all().begin());
+    }
+
+private:
+    // ---- The state of the round
+
+    enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
+    enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
+
+    /// What the round knows of one node.
+    struct Participant {
+        Stage stage = Stage::uninvolved;
+        bool trusted = true;
+        bool probe_due = false;
+        bool repeated = false;        // the release is sent to this node for the second time
+        bool maybe_released = false;  // the first release may have deleted the key
+        bool held_back = false;       // the connection is not free for another command, see on_held_back()
+        bool replied = false;         // the node has voted on a request
+        // The indices of the requests that the driver has excluded from this node.
+        std::vector<std::size_t> excluded{};
+        // All requests before this index have the vote of the node, are excluded, or do not go to the node.
+        std::size_t next_reply = 0;
+        Clock::time_point asked_at{};  // when the step `ask` came
+        Clock::time_point deadline{};  // when the time of the node is over
+        bool too_little_time = false;  // the time is less than an eighth of node_timeout
+
+        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
+        bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
+    };
+
+    /// The votes on one request.
+    struct Count {
+        std::size_t granted = 0;
+        std::size_t refused = 0;
+        std::size_t pending = 0;  // votes that are missing, and can still come
+    };
+
+    const VerbProperties& properties() const noexcept {
+        return properties_of(requests_.front().command.verb);
+    }
+
+    /// Returns how many grants each request needs.
+    std::size_t grants_needed() const noexcept {
+        switch (properties().votes) {
+            case VotesNeeded::quorum: return quorum(size_);
+            case VotesNeeded::one: return 1;
+            case VotesNeeded::none: break;
+        }
+        return 0;
+    }
+
+    // Constant after construction.
+    const std::span<const Request> requests_;
+    const RoundLimits& limits_;
+    const Clock::duration node_timeout_;
+    const std::span<Tally> tallies_;
+    const std::size_t size_;    // the number N of nodes
+    const std::size_t needed_;  // grants for each request
+    const bool release_;
+
+    Phase phase_ = Phase::all_trusted;
+    std::size_t cursor_ = 0;                        // how many nodes this phase has passed
+    Clock::time_point half_time_ = Clock::never();  // the end of first_half
+    Clock::time_point end_ = Clock::never();        // the end of second_half
+    Clock::time_point last_wait_began_ = Clock::time_point::min();
+    bool overdue_ = false;  // the deadline of an awaited node had passed when the last wait began
+    std::array<Participant, max_nodes> nodes_{};
+
+    Count one_{};                // for a single request, so that no memory is allocated
+    std::vector<Count> many_{};  // for several requests
+    bool must_recount_ = true;   // the next two numbers are out of date
+    std::size_t undecided_ = 0;  // the number of undecided requests
+    std::size_t impossible_ = 0;
+
+    std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
+    std::span<const Participant> all() const noexcept { return {nodes_.data(), size_}; }
+    std::size_t count_being_asked() const noexcept {
+        return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
+    }
+    /// Returns the counts, one for each request.
+    std::span<Count> counts() noexcept { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
+    std::span<const Count> counts() const noexcept {
+        return many_.empty() ? std::span{&one_, 1} : std::span{many_};
+    }
+
+    // ---- Votes
+
+    /// Writes the vote of the node on the request into the tally, and counts the vote.
+    void record(std::size_t node, std::size_t request, const NodeVote& vote, std::string detail,
+                Clock::time_point now) {
+        auto& report = tallies_[request][node];
+        report.vote = vote.vote;
+        report.cause = vote.cause;
+        report.count = vote.count;
+        report.place = vote.place;
+        report.took = now - nodes_[node].asked_at;
+        report.detail = std::move(detail);
+        auto& votes = counts()[request];
+        --votes.pending;
+        if (vote.vote == Vote::granted) ++votes.granted;
+        if (vote.vote == Vote::refused) ++votes.refused;
+        must_recount_ = true;
+    }
+
+    /// Returns the request to which the next reply of the node belongs. If no reply is missing, returns the
+    /// number of requests.
+    std::size_t request_of_next_reply(std::size_t node) {
+        auto& request = nodes_[node].next_reply;
+        while (request < requests_.size() && !includes(node, request)) ++request;
+        return request;
+    }
+
+    /// Moves the node to the stage over if no reply is missing. Returns true if it does.
+    bool end_if_complete(std::size_t node) {
+        if (request_of_next_reply(node) < requests_.size()) return false;
+        nodes_[node].stage = Stage::over;
+        return true;
+    }
+
+    /// Returns true if a node has refused the only request of an acquisition.
+    bool refused_to_acquire() const noexcept {
+        return effect() == KeyEffect::acquires && counts().front().refused > 0;
+    }
+
+    /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
+    /// count on an untrusted node unless its probe is due. (The step `ask` still comes, but needs() is false,
+    /// so the driver postpones the node.) The reason is that such a node is probably silent. If competing
+    /// clients waited for it, each of them would keep its grants meanwhile, and none would get a majority.
+    bool worth_asking(const Participant& it) const noexcept {
+        return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
+    }
+
+    /// Counts the undecided requests and the impossible requests. A node that is not worth asking is pending,
+    /// but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
+    void recount() {
+        if (!std::exchange(must_recount_, false)) return;
+        const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
+            all(), [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
+        undecided_ = 0;
+        impossible_ = 0;
+        for (const auto& it : counts()) {
+            const bool possible = it.granted + it.pending >= needed_ + never_asked;
+            if (!possible) ++impossible_;
+            if (possible && it.granted < needed_) ++undecided_;
+        }
+    }
+
+    /// Returns true if the round is impossible.
+    bool impossible() {
+        recount();
+        return impossible_ == requests_.size();
+    }
+
+    /// Returns true if the round is decided.
+    bool decided() {
+        recount();
+        return undecided_ == 0 || !limits_.awaits_answers;
+    }
+
+    // ---- Awaiting
+
+    /// Returns true if case 2 of the table of awaited nodes applies to all trusted nodes.
+    bool awaits_every_trusted_node() const noexcept {
+        return phase_ == Phase::in_turn || properties().awaits_every_trusted_node ||
+               (is_release() && limits_.awaits_answers);
+    }
+
+    /// Returns true if only case 3 can apply.
+    bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
+
+    /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
+    /// apply. This shortens the deadlines of untrusted nodes as well, for which no wait is made then.
+    void limit_connecting() noexcept {
+        for (auto& it : all())
+            if (it.stage == Stage::connecting)
+                it.deadline = std::min(it.deadline, it.asked_at + node_timeout_ / 8);
+    }
+
+    /// Returns true if the round awaits the node. The time of case 3 is not tested here, because
+    /// limit_connecting() has put it into the deadline of the node.
+    bool awaits(const Participant& it) {
+        if (!it.is_being_asked()) return false;
+        if (!decided()) return true;  // case 1
+        if (!it.trusted) return false;
+        if (awaits_every_trusted_node()) return true;                                         // case 2
+        return it.stage == Stage::connecting && properties().effect != KeyEffect::describes;  // case 3
+    }
+
+    /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
+    std::optional<Clock::time_point> next_deadline() {
+        std::optional<Clock::time_point> next;
+        for (const auto& it : all())
+            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
+        return next;
+    }
+
+    // ---- Phases
+
+    /// Returns true if the phase asks trusted nodes, false if it asks untrusted nodes.
+    bool asks_trusted_nodes() const noexcept {
+        return phase_ == Phase::in_turn || phase_ == Phase::all_trusted;
+    }
+
+    /// Returns true if the phase waits after it has asked its nodes.
+    bool phase_waits(Clock::time_point now) const noexcept {
+        return phase_ != Phase::all_trusted && (phase_ != Phase::first_half || now < half_time_);
+    }
+
+    /// Returns when the wait of this phase ends at the latest, apart from the deadlines of the nodes.
+    Clock::time_point phase_end() const noexcept {
+        return phase_ == Phase::first_half ? half_time_ : Clock::never();
+    }
+
+    void enter_next_phase(Clock::time_point now) noexcept {
+        cursor_ = 0;
+        must_recount_ = true;
+        if (phase_ == Phase::first_half) {
+            phase_ = Phase::second_half;
+            return;
+        }
+        phase_ = Phase::first_half;  // after in_turn or all_trusted
+        half_time_ = now + node_timeout_ / 2;
+        end_ = now + node_timeout_;
+    }
+
+    // ---- Asking
+
+    /// Returns true if the round must not ask any further node.
+    bool asks_no_more(Clock::time_point now) {
+        if (is_release()) return false;
+        return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
+    }
+
+    /// Returns the next node to ask in this phase, or nothing if none may be asked now. A release goes
+    /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
+    /// The client that the release wakes there then finds the other nodes free.
+    std::optional<std::size_t> next_to_ask(Clock::time_point now) {
+        // In the phase in_turn, a node is asked only when the round awaits no other.
+        if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
+        for (; cursor_ < size_; ++cursor_) {
+            const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
+            const auto& it = nodes_[node];
+            if (!it.can_be_asked() || it.trusted != asks_trusted_nodes()) continue;
+            if (asks_no_more(now)) return std::nullopt;
+            ++cursor_;
+            return node;
+        }
+        return std::nullopt;
+    }
+
+    /// Returns the time for the next node in the phase in_turn: a node_timeout, or less if the caller's time
+    /// is too short for a node_timeout for each node. The nodes then share the caller's time equally.
+    /// Otherwise one frozen node could keep the round from asking the others.
+    Clock::duration fair_share(Clock::time_point now) const {
+        const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
+        const auto unasked =
+            std::ranges::count_if(all(), [this](const Participant& it) { return worth_asking(it); });
+        return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
+    }
+
+    Step ask(std::size_t node, Clock::time_point now) {
+        auto& it = nodes_[node];
+        const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
+        it.asked_at = now;
+        it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
+        it.too_little_time = time_for_node < node_timeout_ / 8;
+        return {.kind = Step::Kind::ask, .node = node};
+    }
+
+    // ---- Giving up
+
+    /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
+    /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
+    /// that has come in time, but was not read because this process was suspended.
+    std::optional<std::size_t> find_overdue() {
+        if (!overdue_) return std::nullopt;
+        for (std::size_t node = 0; node < size_; ++node)
+            if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
+        return std::nullopt;
+    }
+
+    /// Ends the round for an overdue node. The first row that applies decides what is reported:
+    ///
+    ///     case                                             | cause       | the node has failed
+    ///     -------------------------------------------------+-------------+--------------------------------
+    ///     The caller does not wait for replies, so only    | not_awaited | no: the command is a release,
+    ///     case 3 applies.                                  |             | which is queued and will be sent
+    ///     The caller's deadline has passed, or has left    | deadline    | no
+    ///     the node less than an eighth of node_timeout.    |             |
+    ///     The connection is ready, but on_held_back() was  | not_asked   | no
+    ///     called.                                          |             |
+    ///     The node has voted on some of the requests.      | timed_out   | no
+    ///     otherwise                                        | timed_out   | yes
+    Step give_up(std::size_t node, Clock::time_point now) {
+        const auto& it = nodes_[node];
+        const bool connecting = it.stage == Stage::connecting;
+        const bool queued = !limits_.awaits_answers && connecting;
+        const bool by_caller = it.deadline == limits_.deadline || it.too_little_time;
+        const bool held_back = it.held_back && connecting;
+        const auto cause = queued      ? Errc::not_awaited
+                           : by_caller ? Errc::deadline
+                           : held_back ? Errc::not_asked
+                                       : Errc::timed_out;
+        const char* detail = "";
+        if (held_back)
+            detail = "its connection was not free for another command";
+        else if (!by_caller && it.replied)
+            detail = "after it had answered others";
+        else if (!by_caller && connecting)
+            detail = while_connecting;
+        const bool timed_out = !queued && !by_caller && !held_back && !it.replied;
+        end(node, cause, detail, now);
+        return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
+    }
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,133 @@
+// What goes over the wire: the commands of a round in RESP, the protocol of Redis. A command has one or
+// several resources (the names that are locked). Depending on the server, it is a plain SET or a script.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include "command_form.hpp"
+#include "key_names.hpp"
+#include "quarantine.hpp"
+#include "resp.hpp"
+#include "scripts.hpp"
+#include "verbs.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace redlock::detail {
+
+/// How long a queue is kept after a waiter has last used it.
+inline constexpr std::chrono::milliseconds queue_expiry{5'000};
+
+/// How a script is named on the wire.
+enum class ScriptForm : bool {
+    whole,   ///< EVAL with the text: works everywhere
+    by_sha1  ///< EVALSHA: shorter, answered NOSCRIPT by a server that does not know it
+};
+
+/// The words of a command that is sent as a script, in their order.
+class ScriptCall {
+public:
+    ScriptCall(const Form& form, const Command& command, const Recipient& recipient, ScriptForm by) noexcept
+        : form_(form), command_(command), recipient_(recipient), by_(by) {
+        for (const auto kind : form.keys) keys_ += resources_of(kind).size();
+    }
+
+    template <class Visit>
+    void operator()(Visit visit) const {
+        const auto& script = *form_.script;
+        visit(by_ == ScriptForm::whole ? "EVAL" : "EVALSHA");
+        visit(by_ == ScriptForm::whole ? script.text : script.sha1);
+        visit(Digits{static_cast<long long>(keys_)}.view());
+        for (const auto kind : form_.keys)
+            for (const auto& resource : resources_of(kind)) visit(key_of(kind, resource));
+        for (const auto argument : form_.arguments) visit_argument(argument, visit);
+    }
+
+private:
+    bool has(KeyKind kind) const noexcept {
+        if (kind == KeyKind::queue) return uses_queue(command_, recipient_);
+        if (kind == KeyKind::marker) return recipient_.has_quarantine();
+        return kind != KeyKind::none;
+    }
+
+    /// Returns the resources of which the command uses the keys of this kind. The marker is used once.
+    Resources resources_of(KeyKind kind) const noexcept {
+        const auto all = command_.resources;
+        return !has(kind) ? Resources{} : kind == KeyKind::marker ? all.first(1) : all;
+    }
+
+    template <class Visit>
+    void visit_argument(Argument argument, Visit& visit) const {
+        const auto visit_number = [&](long long number) { visit(Digits{number}.view()); };
+        const auto visit_positive = [&](long long number) { number > 0 ? visit_number(number) : visit(""); };
+        const auto* const queue = uses_queue(command_, recipient_) ? command_.queue : nullptr;
+        switch (argument) {
+            case Argument::none: return;
+            case Argument::owner: return visit(command_.owner);
+            case Argument::resource_count:
+                return visit_number(static_cast<long long>(command_.resources.size()));
+            case Argument::ttl: return visit_number(command_.ttl.count());
+            case Argument::token: return visit_number(static_cast<long long>(command_.fence));
+            case Argument::hold_remaining: return visit_positive(command_.hold_remaining.count());
+            case Argument::ticket: return visit(queue ? queue->ticket : "");
+            case Argument::reservation_ttl: return visit_positive(queue ? queue->reservation_ttl.count() : 0);
+            case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
+            case Argument::queue_expiry: return visit_number(queue_expiry.count());
+            case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
+            case Argument::former_ticket: return visit(queue ? queue->former : "");
+            case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
+            case Argument::description: return visit(command_.description);
+            case Argument::counter_expiry:
+                return visit_positive(
+                    properties_of(command_.verb).counts ? counters_expiry(recipient_.quarantine).count() : 0);
+            case Argument::quarantine:
+                return visit_positive(std::chrono::microseconds{recipient_.quarantine}.count());
+        }
+    }
+
+    const Form& form_;
+    const Command& command_;
+    const Recipient& recipient_;
+    const ScriptForm by_;
+    std::size_t keys_ = 0;
+};
+
+/// Appends `command` to `out`.
+inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
+    const auto& form = form_of(command, recipient);
+    if (form.script) return append_words(out, ScriptCall{form, command, recipient, by});
+    const Digits ttl{command.ttl.count()};
+    append(out, {"SET", command.resources.front(), command.owner, "NX", "PX", ttl.view()});
+}
+
+/// Appends one command for each node of a round. The command must be the same for all nodes, apart from its
+/// QueueTerms, and so must the quarantine. Most nodes then get the same bytes, so the object keeps a copy of
+/// them.
+class CommandForEachNode {
+public:
+    void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
+        const auto& form = form_of(command, recipient);
+        const bool may_keep = !uses_queue(command, recipient);
+        if (may_keep && &form == form_ && by == by_) {
+            out.append(bytes_.data(), size_);
+            return;
+        }
+        const auto before = out.size();
+        detail::append(out, command, recipient, by);
+        if (!may_keep || out.size() - before > bytes_.size()) return;
+        size_ = out.copy(bytes_.data(), bytes_.size(), before);
+        form_ = &form;
+        by_ = by;
+    }
+
+private:
+    std::array<char, 512> bytes_{};  // longer commands are made anew for each node
+    std::size_t size_ = 0;
+    const Form* form_ = nullptr;  // null if nothing is kept
+    ScriptForm by_{};
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,66 @@
+// The quarantine of a node (NodesOptions::quarantine): a node that has lost its data may have forgotten who
+// holds what, so it has no vote until every lease that it may have forgotten is over.
+//
+// The node itself decides this, in src/wire/lua/quarantine.lua. For that it keeps a *marker*: a key with the
+// identity of its data, and the instant since which it has had them.
+//
+//     identity in the marker     | the node
+//     ---------------------------+------------------------------------------------------------------
+//     none, or not the present   | writes the marker with the present instant, and has no vote
+//     the present one            | has a vote if the quarantine since the instant in the marker is over
+//
+// The *identity* of the data is the run id and the replication id of the server. A restart changes the first,
+// and a promotion to master changes the second.
+//
+// What the quarantine costs:
+//
+// - Each command that is a vote must be a script. The SET and the extension of a plain lock are then sent as
+//   scripts as well. A release needs no vote and is not affected.
+// - A new connection asks for the run id of its server, so that one server under two addresses has one vote.
+// - No ttl may exceed the quarantine.
+#pragma once
+
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+/// The key of the marker. Its value is the identity of the data, a colon, and the instant in microseconds
+/// since 1970 by the clock of the server.
+inline constexpr std::string_view marker_key = "redlock:since";
+
+/// Returns the instant in a marker as text. Returns nothing if the marker belongs to other data than those of
+/// `identity`, which is the run id and the replication id of the server with a colon in between.
+constexpr std::optional<std::string_view> instant_in_marker(std::string_view value,
+                                                            std::string_view identity) noexcept {
+    if (!value.starts_with(identity) || value.substr(identity.size(), 1) != ":") return std::nullopt;
+    return value.substr(identity.size() + 1);
+}
+
+/// Returns how long a counter of holders is kept. With fencing (fencing.hpp), each node counts the holders of
+/// a resource in such a counter, and the largest count becomes the fencing token, which must grow from holder
+/// to holder. A count must not be forgotten while smaller ones can still be given. Therefore it is kept for
+/// longer than a node can be without a vote, even if the clock of a node is wrong by some hours.
+constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
+    return std::chrono::hours{24} + 2 * quarantine;
+}
+
+/// Throws std::invalid_argument if this is no quarantine that a node can have.
+inline void check_quarantine(std::chrono::milliseconds quarantine) {
+    require(quarantine >= quarantine.zero() && quarantine <= longest_ttl, "NodesOptions::quarantine",
+            quarantine, "be from 0 to ", longest_ttl, " (100 years)");
+}
+
+/// Throws std::invalid_argument, with the name of the field, if the ttl exceeds the quarantine. Otherwise a
+/// node that has lost the key could vote again while the lock is valid.
+inline void check_covered(const std::string& field, std::chrono::milliseconds ttl,
+                          std::chrono::milliseconds quarantine) {
+    require(quarantine <= quarantine.zero() || ttl <= quarantine, field, ttl,
+            "be at most NodesOptions::quarantine, ", quarantine);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,286 @@
+// What comes back over the wire, and what it means as a vote. In a round, a command is sent to each of N
+// Redis masters (the *nodes*). The vote of a node is *granted*, *refused* or *unknown*. It is unknown if the
+// reply is an error or is not understood, and it then has a *cause*, which is an error code. (One error is a
+// refusal with a cause, see error_to_vote().)
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/nodes.hpp>
+
+#include "causes.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace redlock::detail {
+
+/// One reply of a server. The object is used again for the next reply, so that its text keeps its memory.
+struct Reply {
+    enum class Kind : std::uint8_t { none, status, error, nil, integer, text, list };
+    Kind kind = Kind::none;
+    long long integer = 0;
+    std::string text{};  ///< the text of a status, an error or a text; for a list, its elements in lines
+
+    /// Returns the first word of the text. It distinguishes most errors, because the rest of the text differs
+    /// between servers (rules D6 and D7 in docs/rules.md).
+    std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
+    bool is_error(std::string_view word) const noexcept {
+        return kind == Kind::error && first_word() == word;
+    }
+};
+
+/// What a reply means as a vote. NodeReport in nodes.hpp explains the fields.
+struct NodeVote {
+    Vote vote = Vote::unknown;
+    std::error_code cause{};
+    std::uint64_t count = 0;
+    QueuePlace place{};
+    bool executed = true;  ///< False if the node has answered that it executes nothing at present.
+};
+
+/// Returns true if the server has too many clients, and therefore closes this new connection. It says so in
+/// place of the reply to the first command, for example to AUTH. Servers of a Redis Cluster say "max number
+/// of clients + cluster connections reached".
+inline bool has_too_many_clients(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR max number of clients ");
+}
+
+/// Returns true if the server has no command of this name, for example because rename-command has taken it
+/// away. It says so in the text of a plain ERR.
+inline bool is_unknown_command(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR unknown command");
+}
+
+/// Returns true if this is a plain ERR with one of these texts.
+inline bool is_err(const Reply& error, const ErrTexts& texts) noexcept {
+    constexpr std::string_view err = "ERR ";
+    const std::string_view text{error.text};
+    return text.starts_with(err) && std::ranges::any_of(texts, [&](std::string_view beginning) {
+               return !beginning.empty() && text.substr(err.size()).starts_with(beginning);
+           });
+}
+
+/// Returns the meaning of an error reply, by its first word or, if this is ERR, by the text. The error of a
+/// script has the text of the command that it calls inside its own.
+inline Errc cause_of(const Reply& error) noexcept {
+    const auto word = error.first_word();
+    for (const auto& cause : causes) {
+        const bool known = !word.empty() && std::ranges::count(cause.first_words, word) != 0;
+        if (known || is_err(error, cause.err_texts)) return cause.code;
+    }
+    if (has_too_many_clients(error)) return Errc::connection_failed;
+    const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
+    if (says("can't run this command") || says("ACL failure in script")) return Errc::permission_denied;
+    const bool lacks_command =
+        says("Unknown Redis command called from") || says("Redis command is not allowed from script");
+    return lacks_command ? Errc::server_error : Errc::unknown_error;
+}
+
+/// Returns the hint for an error reply that a Sentinel gives in place of a server, or a server in place of a
+/// Sentinel. Returns an empty text for all others.
+inline std::string_view hint_for(const Reply& error) noexcept {
+    if (!is_unknown_command(error)) return {};
+    const auto names = [&](std::string_view command) { return error.text.find(command) != error.text.npos; };
+    if (names("'SET'") || names("`SET`")) return hints::sentinel;
+    return names("SENTINEL") ? hints::no_sentinel : std::string_view{};
+}
+
+/// Returns true if the server executes nothing at present, because it runs a script that takes long, or loads
+/// its data.
+inline bool executes_nothing(const Reply& reply) noexcept {
+    return reply.is_error("BUSY") || reply.is_error("LOADING");
+}
+
+/// Returns true if the server refuses this command for now, for example because it has too few replicas, or
+/// could not save its data.
+inline bool is_refused_for_now(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && cause_of(reply) == Errc::server_busy;
+}
+
+/// Returns true if the reply is an error that may go away by itself.
+inline bool is_transient_error(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error && is_transient(cause_of(reply));
+}
+
+/// Returns the remaining time to live that a server has reported, but a century at most, so that it can be
+/// added to an instant. Servers accept expiries that are longer than the clock can count, and a hostile
+/// server may send any number. Returns −1 if the key has no expiry, and −2 if there is no key.
+inline std::chrono::milliseconds to_expiry(long long milliseconds) noexcept {
+    constexpr std::chrono::milliseconds century = std::chrono::hours{24 * 36'525};
+    return std::clamp(std::chrono::milliseconds{milliseconds}, std::chrono::milliseconds{-2}, century);
+}
+
+/// Parses a number. If the number is too large for its type, stores the largest one of the type. Returns the
+/// end of the number, or `begin` if there is none.
+template <class Number>
+const char* parse_saturated(const char* begin, const char* end, Number& number) noexcept {
+    const auto [at, error] = std::from_chars(begin, end, number);
+    if (error == std::errc::result_out_of_range)
+        number = *begin == '-' ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
+    return at;
+}
+
+/// Returns the place of a waiter in the queue in which clients wait for a resource. Parses a reply such as
+/// "WAITING 1200 3 holder": the key of the resource lives for at most 1200 ms, 3 waiters are in front, and a
+/// holder has the resource. Returns nothing if the reply is anything else.
+inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
+    constexpr std::string_view first = "WAITING ";
+    const bool lacks_a_number = reply.text.find("  ") != std::string::npos;
+    if (reply.kind != Reply::Kind::status || !reply.text.starts_with(first) || lacks_a_number)
+        return std::nullopt;
+    long long ttl = 0;
+    QueuePlace place;
+    const char* const end = reply.text.data() + reply.text.size();
+    const auto* at = parse_saturated(reply.text.data() + first.size(), end, ttl);
+    if (at == end || *at != ' ') return std::nullopt;
+    at = parse_saturated(at + 1, end, place.in_front);
+    const std::string_view what{at, static_cast<std::size_t>(end - at)};
+    if (what != " nothing" && what != " reservation" && what != " holder") return std::nullopt;
+    place.held_for = to_expiry(ttl);
+    if (what != " nothing")
+        place.held = what == " holder" ? QueuePlace::Held::by_holder : QueuePlace::Held::by_waiter;
+    return place;
+}
+
+/// Returns the vote of an error reply. An error leaves the vote unknown, with one exception. WRONGTYPE, in
+/// reply to an extension or a release, says that the key to extend or release has another type. So the node
+/// has not got the owner's key, and refuses. But an extension can also find that the marker of the quarantine
+/// is no marker (quarantine.lua), which says nothing about the key. Neither does a foreign member among the
+/// readers of the resource (prelude.lua).
+inline NodeVote error_to_vote(const Command& command, const Reply& error) noexcept {
+    const auto effect = effect_of(command);
+    const bool needs_our_key = effect == KeyEffect::extends || effect == KeyEffect::releases;
+    const bool is_about_the_key = error.is_error("WRONGTYPE") && !error.text.ends_with(" holds no marker") &&
+                                  !error.text.ends_with(" holds no readers");
+    const bool refused = needs_our_key && is_about_the_key;
+    return {.vote = refused ? Vote::refused : Vote::unknown,
+            .cause = cause_of(error),
+            .executed = !executes_nothing(error)};
+}
+
+/// Returns the vote that a script has given by returning this number. ReplyForm in verbs.hpp describes the
+/// numbers.
+inline NodeVote number_to_vote(const Command& command, long long number) noexcept {
+    const auto magnitude =
+        number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+    const auto form = properties_of(command.verb).reply;
+    const bool counted = form == ReplyForm::count && number > 0;
+    if (counted) return {Vote::granted, {}, magnitude};
+    const bool too_far_ahead = form == ReplyForm::raised && number < 0;
+    if (too_far_ahead) return {Vote::refused, {}, magnitude};
+    const bool may_wake = form == ReplyForm::deleted && command.queue;
+    if (may_wake && (number == 2 || number == 3)) return {number == 3 ? Vote::granted : Vote::refused, {}, 1};
+    if (number == 1) return {Vote::granted};
+    if (number == 0) return {Vote::refused};
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
+inline NodeVote status_to_vote(const Command& command, const Reply& status, bool scripted) noexcept {
+    if (!scripted)
+        return status.text == "OK" ? NodeVote{Vote::granted}
+                                   : NodeVote{Vote::unknown, Errc::unexpected_reply};
+    if (status.first_word() == "QUARANTINED") return {Vote::unknown, Errc::quarantined};
+    if (properties_of(command.verb).reply != ReplyForm::queue_place)
+        return {Vote::unknown, Errc::unexpected_reply};
+    if (status.text == "RESERVED") return {Vote::granted};
+    if (status.text == "UNSUBSCRIBED") return {Vote::unknown, Errc::lost};
+    if (const auto place = to_place(status)) return {.vote = Vote::refused, .place = *place};
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
+/// Returns the vote that `reply` is on `command`. `scripted` is true if the command was sent as a script.
+///
+///     command               | granted            | refused
+///     ----------------------+--------------------+---------------------------------------
+///     a plain SET           | the status OK      | nil
+///     a script              | a number           | a number (see ReplyForm in verbs.hpp)
+///     a waiter's question   | RESERVED           | WAITING and the place in the queue
+///     a query               | any text           |
+///     an extension, release |                    | WRONGTYPE (see error_to_vote())
+///
+/// UNSUBSCRIBED is an unknown vote with the cause `lost`: the server does not know the subscription of the
+/// waiter. All other replies are unknown votes (rule A7 in docs/rules.md).
+inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
+    using Kind = Reply::Kind;
+    if (reply.kind == Kind::error) return error_to_vote(command, reply);
+    if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
+    if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
+    const auto form = properties_of(command.verb).reply;
+    if (reply.kind == Kind::text && form == ReplyForm::text) return {Vote::granted};
+    const bool answered_in_words = form == ReplyForm::text || form == ReplyForm::queue_place;
+    const bool number = reply.kind == Kind::integer && scripted && !answered_in_words;
+    return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
+}
+
+/// Returns the value of the line of INFO that begins with `name`, which includes the colon. Returns an empty
+/// text if there is no such line.
+inline std::string_view line_of_info(std::string_view info, std::string_view name) noexcept {
+    while (!info.starts_with(name)) {
+        const auto end = info.find('\n');
+        if (end == info.npos) return {};
+        info.remove_prefix(end + 1);
+    }
+    info.remove_prefix(name.size());
+    return info.substr(0, info.find_first_of("\r\n"));
+}
+
+/// Returns the words of a server in a form that a report can show: in one line, printable, and not too long.
+inline std::string printable(std::string_view words) {
+    constexpr std::size_t longest = 120;
+    std::string result{words.substr(0, longest)};
+    std::ranges::replace_if(
+        result, [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+    if (words.size() > longest) result += "...";
+    return result;
+}
+
+/// Returns true if the texts have a run of three letters in common, in whatever case.
+inline bool have_a_run_in_common(std::string_view text, std::string_view other) noexcept {
+    constexpr std::size_t run = 3;
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+    const auto has = [&](std::string_view part) {
+        return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                           [&](char a, char b) { return lower(a) == lower(b); }) != text.end();
+    };
+    for (std::size_t i = 0; i + run <= other.size(); ++i)
+        if (has(other.substr(i, run))) return true;
+    return !other.empty() && other.size() < run && has(other);
+}
+
+/// Returns the part of an error that a report may show. The server has sent the error in place of the reply
+/// to AUTH with this password, which the text may repeat, also in part or in other letters. The first row
+/// that applies decides:
+///
+///     text                                                   | shown
+///     -------------------------------------------------------+----------------
+///     has no run in common with the password, apart from the | the whole text
+///     first word                                             |
+///     begins with known words of Redis                       | these words
+///     any other                                              | the first word
+inline std::string_view shown_after_auth(std::string_view text, std::string_view password) noexcept {
+    constexpr std::array known{
+        std::string_view{"ERR AUTH <password> called without any password configured"},
+        std::string_view{"ERR Client sent AUTH, but no password is set"},
+        std::string_view{"ERR invalid password"},
+        std::string_view{"ERR wrong number of arguments for 'auth' command"},
+        std::string_view{"WRONGPASS invalid username-password pair or user is disabled"},
+        std::string_view{"DENIED Redis is running in protected mode"},
+    };
+    const auto first_word = text.substr(0, text.find(' '));
+    if (!have_a_run_in_common(text.substr(first_word.size()), password)) return text;
+    for (const auto& words : known)
+        if (text.starts_with(words)) return words;
+    return first_word;
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,263 @@
+// The table of verbs. A *verb* is the kind of a command that is sent to the nodes, which are N Redis masters
+// that vote. The table has one row for each verb, with every property that the library needs to know. No
+// other file compares verbs, except for acquires() in nodes.hpp, which programs with their own Nodes use. A
+// new verb is a new row here, its Lua file, and the place that uses it.
+//
+// A verb has up to three forms. A form is the script that carries out the command, with the keys and the
+// arguments that the script takes, in their order. It mostly has the name of the script. The function
+// form_of() (command_form.hpp) chooses the form.
+//
+//     form     | used
+//     ---------+-----------------------------------------------------------------------------------------
+//     simple   | for one resource, if the command concerns no other key
+//     general  | otherwise
+//     reader   | if the owner is a reader (LockOptions::shared)
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include "scripts.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::detail {
+
+/// How many nodes must grant a command before its round is decided. A round is one command that is sent to
+/// the nodes, with their votes. A quorum is a majority of the nodes.
+enum class VotesNeeded : std::uint8_t { quorum, one, none };
+
+/// What a command does to the keys on a node.
+enum class KeyEffect : std::uint8_t {
+    none,
+    acquires,     ///< Makes the resource the owner's. The release must be sent on the same connection as long
+                  ///< as this command is unanswered (rule B5 in docs/rules.md).
+    extends,      ///< Raises the expiry of the resource.
+    releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
+    enqueues,     ///< Adds the ticket of a waiter, a client that waits for the resource, to its queue. The
+                  ///< acquisition that removes the ticket must be sent on the same connection.
+    describes,    ///< Writes the description of a holder, a text beside the lock for people to read. Nobody
+                  ///< waits for the reply.
+    undescribes,  ///< Deletes the description after the release.
+};
+
+/// Returns true if a command with this effect deletes what a lease has left on a node. The command does no
+/// harm if it is executed late, or more than once.
+constexpr bool cleans_up(KeyEffect effect) noexcept {
+    return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
+}
+
+/// How the reply to a script becomes a vote (reply.hpp).
+enum class ReplyForm : std::uint8_t {
+    yes_or_no,    ///< 1 grants, 0 refuses.
+    count,        ///< A positive number grants, and is the number of holders that the node has counted, for
+                  ///< the fencing token (fencing.hpp). 0 refuses.
+    raised,       ///< 1 grants, 0 refuses. A negative number refuses; it is the negated count of the node.
+    deleted,      ///< As yes_or_no; the number is larger by 2 if a waiter was woken.
+    queue_place,  ///< RESERVED grants, WAITING refuses with the place in the queue.
+    text,         ///< Any text grants, and is the report's detail.
+};
+
+/// A key that a script takes for each resource. The marker, in which a node stores since when it has had its
+/// data (quarantine.hpp), is one key for all resources.
+enum class KeyKind : std::uint8_t {
+    none,
+    resource,
+    queue,  ///< only if the command uses the queue on this node, see QueueUse
+    description,
+    readers,
+    counter,
+    marker,  ///< only if the node has a quarantine
+};
+
+/// Whether a command reads or changes the queue of waiters.
+enum class QueueUse : std::uint8_t {
+    never,
+    with_a_ticket,  ///< if the command has QueueTerms, and these have the ticket of a waiter
+    with_terms,     ///< if the command has QueueTerms (Command::queue)
+    always,         ///< in any case, unless the Redis user may not use the key
+};
+
+/// An argument of a script. It is empty if it has no meaning for the command, for example the ticket of a
+/// client that does not wait. A key that depends on such an argument is left out then.
+enum class Argument : std::uint8_t {
+    none,
+    owner,
+    resource_count,
+    ttl,
+    token,           ///< the fencing token
+    hold_remaining,  ///< for how long the resource stays unavailable
+    ticket,          ///< of the waiter
+    reservation_ttl,
+    waited,  ///< how long the waiter has waited
+    queue_expiry,
+    may_take,       ///< '1' if a free resource may be reserved for the waiter at once
+    former_ticket,  ///< the earlier ticket of this waiter, which the ticket replaces; empty if there is none
+    may_wake,       ///< '1' unless this release is repeated
+    description,
+    counter_expiry,
+    quarantine,
+};
+
+/// A script with the keys and the arguments that it takes. A form without a script is `SET NX PX`.
+struct Form {
+    const Script* script = nullptr;
+    std::array<KeyKind, 5> keys{};
+    std::array<Argument, 6> arguments{};
+};
+
+struct VerbProperties {
+    Verb verb{};
+    VotesNeeded votes = VotesNeeded::quorum;
+    /// The round awaits every trusted node even if the votes have decided. A release does so as well, unless
+    /// nobody waits for its replies.
+    bool awaits_every_trusted_node = false;
+    KeyEffect effect = KeyEffect::none;
+    bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
+    bool counts = false;  ///< The command uses the counters of holders that the server keeps. The run id of
+                          ///< the server must be known: if it is a server of two nodes, it has one vote.
+    ReplyForm reply = ReplyForm::yes_or_no;
+    QueueUse queue = QueueUse::never;
+    const Form* simple = nullptr;  ///< null if there is none; `general` always exists
+    const Form* general = nullptr;
+    const Form* reader = nullptr;
+};
+
+namespace forms {
+
+using Key = KeyKind;
+using Arg = Argument;
+
+inline constexpr Form set{};
+inline constexpr Form acquire{
+    &scripts::acquire,
+    {Key::resource, Key::queue, Key::marker},
+    {Arg::owner, Arg::resource_count, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form acquire_and_count{
+    &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
+inline constexpr Form reader_acquire{
+    &scripts::reader_acquire,
+    {Key::resource, Key::readers, Key::marker},
+    {Arg::owner, Arg::resource_count, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form reader_acquire_and_count{&scripts::reader_acquire,
+                                               {Key::resource, Key::readers, Key::counter, Key::marker},
+                                               reader_acquire.arguments};
+
+inline constexpr Form compare_and_expire{
+    &scripts::compare_and_expire, {Key::resource}, {Arg::owner, Arg::ttl}};
+inline constexpr Form extend{&scripts::extend,
+                             {Key::resource, Key::marker},
+                             {Arg::owner, Arg::resource_count, Arg::ttl, Arg::quarantine}};
+inline constexpr Form reader_extend{
+    &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
+
+inline constexpr Form compare_and_delete{&scripts::compare_and_delete, {Key::resource}, {Arg::owner}};
+inline constexpr Form release{
+    &scripts::release,
+    {Key::resource, Key::queue},
+    {Arg::owner, Arg::resource_count, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
+inline constexpr Form reader_release{&scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
+
+inline constexpr Form raise_counts{
+    &scripts::raise_counts,
+    {Key::resource, Key::counter, Key::marker},
+    {Arg::owner, Arg::resource_count, Arg::token, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form reader_raise_counts{&scripts::reader_raise_counts,
+                                          {Key::resource, Key::readers, Key::counter, Key::marker},
+                                          raise_counts.arguments};
+
+inline constexpr Form enter_queue{
+    &scripts::enter_queue,
+    {Key::resource, Key::queue},
+    {Arg::ticket, Arg::reservation_ttl, Arg::waited, Arg::queue_expiry, Arg::may_take, Arg::former_ticket}};
+inline constexpr Form describe_holder{
+    &scripts::describe_holder, {Key::resource, Key::description}, {Arg::owner, Arg::description}};
+inline constexpr Form query_resource{&scripts::query, {Key::resource}, {}};
+inline constexpr Form query_all{
+    &scripts::query, {Key::resource, Key::queue, Key::description, Key::readers, Key::counter}, {}};
+inline constexpr Form exist{&scripts::exist, {Key::resource}, {}};
+
+}  // namespace forms
+
+inline constexpr std::array verbs{
+    VerbProperties{.verb = Verb::set_if_absent,
+                   .effect = KeyEffect::acquires,
+                   .declined_in_quarantine = true,
+                   .queue = QueueUse::with_a_ticket,
+                   .simple = &forms::set,
+                   .general = &forms::acquire,
+                   .reader = &forms::reader_acquire},
+    VerbProperties{.verb = Verb::compare_and_expire,
+                   .effect = KeyEffect::extends,
+                   .declined_in_quarantine = true,
+                   .simple = &forms::compare_and_expire,
+                   .general = &forms::extend,
+                   .reader = &forms::reader_extend},
+    VerbProperties{.verb = Verb::compare_and_delete,
+                   .effect = KeyEffect::releases,
+                   .reply = ReplyForm::deleted,
+                   .queue = QueueUse::with_terms,
+                   .simple = &forms::compare_and_delete,
+                   .general = &forms::release,
+                   .reader = &forms::reader_release},
+    VerbProperties{.verb = Verb::set_and_count,
+                   .effect = KeyEffect::acquires,
+                   .declined_in_quarantine = true,
+                   .counts = true,
+                   .reply = ReplyForm::count,
+                   .queue = QueueUse::with_a_ticket,
+                   .general = &forms::acquire_and_count,
+                   .reader = &forms::reader_acquire_and_count},
+    VerbProperties{.verb = Verb::raise_count,
+                   .declined_in_quarantine = true,
+                   .counts = true,
+                   .reply = ReplyForm::raised,
+                   .general = &forms::raise_counts,
+                   .reader = &forms::reader_raise_counts},
+    VerbProperties{.verb = Verb::enter_queue,
+                   .votes = VotesNeeded::one,
+                   .effect = KeyEffect::enqueues,
+                   .reply = ReplyForm::queue_place,
+                   .queue = QueueUse::with_a_ticket,
+                   .general = &forms::enter_queue},
+    VerbProperties{.verb = Verb::describe_holder,
+                   .votes = VotesNeeded::none,
+                   .effect = KeyEffect::describes,
+                   .general = &forms::describe_holder},
+    VerbProperties{.verb = Verb::query,
+                   .votes = VotesNeeded::none,
+                   .awaits_every_trusted_node = true,
+                   .reply = ReplyForm::text,
+                   .queue = QueueUse::always,
+                   .simple = &forms::query_resource,
+                   .general = &forms::query_all},
+    VerbProperties{.verb = Verb::exist,
+                   .votes = VotesNeeded::none,
+                   .awaits_every_trusted_node = true,
+                   .reply = ReplyForm::text,
+                   .general = &forms::exist},
+};
+
+/// Returns the row of the verb.
+constexpr const VerbProperties& properties_of(Verb verb) noexcept {
+    return verbs[static_cast<std::size_t>(verb)];
+}
+
+/// Returns what the command does to the keys on a node.
+constexpr KeyEffect effect_of(const Command& command) noexcept {
+    const auto effect = properties_of(command.verb).effect;
+    // The command is the same, and finds out on the node that the lease is over. Only the ttl is 0.
+    const bool is_over = effect == KeyEffect::describes && command.ttl == command.ttl.zero();
+    return is_over ? KeyEffect::undescribes : effect;
+}
+
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < verbs.size(); ++i)
+            if (verbs[i].verb != static_cast<Verb>(i)) return false;
+        return true;
+    }(),
+    "the rows must stand in the order of the enumerators");
+
+}  // namespace redlock::detail
