@@ -183,6 +183,8 @@ void calm_without_scripts(Plan& plan) {
     plan.faults = {Fault::forget_scripts};
     plan.fault_interval = 20ms;
     plan.world.node_timeout = 50ms;
+    plan.least_ttl = 300ms;
+    plan.longest_ttl = 400ms;
     plan.world.conditions = {.mean = 1ms};
     plan.clients = 2;
 }
