@@ -235,8 +235,9 @@ public:
         for (const auto& server : servers_) list += (list.empty() ? "" : ",") + server.uri();
         return {"REDLOCK_NODES=" + list};
     }
+    /// Returns true if a majority has had so many connections.
     bool have_had(int connections) const {
-        return std::ranges::all_of(connections_, [&](const auto& it) { return it >= connections; });
+        return std::ranges::count_if(connections_, [&](const auto& it) { return it >= connections; }) >= 2;
     }
 
 private:
