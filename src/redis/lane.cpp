@@ -287,7 +287,7 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
             auto& report = tallies[i][node];
             report.sent = sent;
             report.cause = cause;
-            report.detail = "the thread that makes this round gets no processor";
+            report.detail = leader_gets_no_processor;
         }
 }
 

@@ -76,6 +76,9 @@
 
 namespace redlock {
 
+/// The detail in the report of a round whose thread has left it (rule 6).
+inline constexpr auto* leader_gets_no_processor = "the thread that makes this round gets no processor";
+
 class Lane {
 public:
     /// Which rounds other threads make on the lane while one leads.

@@ -101,13 +101,15 @@ void SimNodes::check_duration(std::span<const Request> requests, const RoundLimi
 
 /// Records the nodes that a release did not reach. A round does not wait for a node that is not trusted.
 /// While the next connection to such a node is still being made, the release has no connection to use. A
-/// round also waits for no connection longer than node_timeout.
+/// round also waits for no connection longer than node_timeout. If another thread has to send the release,
+/// and stalls, it sends the release later.
 void SimNodes::note_unreached(const Request& release, const Tally& tally) {
     auto& unreached = unreached_[std::string{release.command.owner}];
     for (std::size_t node = 0; node < size(); ++node)
         if (release.to[node])
             unreached[node] =
-                !tally[node].sent && (tally[node].cause == Errc::timed_out || has_new_connection(node));
+                tally[node].detail == leader_gets_no_processor ||
+                (!tally[node].sent && (tally[node].cause == Errc::timed_out || has_new_connection(node)));
 }
 
 bool SimNodes::has_new_connection(std::size_t node) const {
