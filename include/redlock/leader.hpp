@@ -15,7 +15,7 @@
 // extended any more, so a leader whose work hangs is replaced, too.
 //
 // A process that is suspended cannot notice the stop. Work that must never be done twice must show the
-// fencing token to the system that it changes (see fencing.hpp).
+// fencing token to the system that it changes (LockOptions::fencing).
 //
 // run() has three states:
 //

@@ -46,8 +46,7 @@ public:
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
-    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. See
-    /// fencing.hpp.
+    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing.
     std::uint64_t fencing_token() const noexcept;
 
 protected:

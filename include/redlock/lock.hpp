@@ -24,7 +24,7 @@
 // called valid(), and continues when another client holds the lock. If late work would do damage, use
 // LockOptions::fencing. Each holder then has a *fencing token*, a number that is larger than those of all
 // earlier holders. The system that the work changes, such as a database, must reject a token that is smaller
-// than the largest one that it has seen (fencing.hpp):
+// than the largest one that it has seen:
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
@@ -149,8 +149,9 @@ public:
     /// - A lapsed or unconfirmed lock is first released as by unlock().
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
-    /// - With LockOptions::fencing, an attempt can need further rounds: usually none, and at most (N + 1) / 2
-    ///   (fencing.hpp). They ask all nodes at once, so each takes at most one node_timeout.
+    /// - With LockOptions::fencing, an attempt can need further rounds: usually none, one if the nodes have
+    ///   counted different numbers of holders, and one more for each node whose number is wrong, as long as
+    ///   the others are a majority. So there are at most (N + 1) / 2, which take one node_timeout each.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the

@@ -74,12 +74,13 @@ enum class Verb : std::uint8_t {
     compare_and_expire,
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
-    /// Does the same as set_if_absent, and counts the holder (see fencing.hpp). A grant comes with the new
+    /// Does the same as set_if_absent, and counts the holder (LockOptions::fencing). A grant comes with the
+    /// new
     /// count, which is larger than every earlier count of this node for any of the resources.
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
     /// holds `owner` and has a count. A node begins to count with the time of its wall clock. Therefore it
-    /// refuses a `fence` that is far ahead of this clock, and reports its own count then (see fencing.hpp).
+    /// refuses a `fence` that is far ahead of this clock, and reports its own count then.
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
     /// reserved for this waiter now; a refusal comes with the waiter's place in the queue.

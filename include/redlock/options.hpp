@@ -42,8 +42,13 @@ struct LockOptions {
     double drift_factor = 0.01;
 
     /// If true, each acquisition has a fencing token: a number that is larger than the token of every earlier
-    /// holder. The system that the work changes must check the token (fencing.hpp). Usually an acquisition
-    /// needs one round, as without fencing.
+    /// holder. The system that the work changes, such as a database, uses it to reject a former holder that
+    /// comes too late. It must do two things (docs/guarantees.md has an example):
+    ///
+    ///   1. Store the largest token that it has seen, in any access, reads included.
+    ///   2. Reject every access, reads included, whose token is smaller.
+    ///
+    /// Usually an acquisition needs one round, as without fencing.
     bool fencing = false;
 
     /// If true, acquire() waits in a queue while others hold the resource. The release of a lock with this

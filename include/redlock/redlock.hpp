@@ -27,15 +27,14 @@
 //     result.hpp       what an operation returns
 //     error.hpp        the errors and their causes
 //     watchdog.hpp     extends locks while they are held, and reports a loss
-//     fencing.hpp      tokens with which the protected system rejects former holders
-//     waiting.hpp      a queue of waiters
 //     semaphore.hpp    at most L holders at a time
 //     leader.hpp       leader election
 //     recursive_lock.hpp  a lock that its thread may acquire again
 //     query.hpp        who holds a lock, node by node
 //     observer.hpp     metrics and logs
-//     algorithm.hpp    the Redlock specification, step by step
 //     nodes.hpp        the interface between the algorithm and the network
+//     algorithm/algorithm.hpp  the Redlock specification, step by step
+//     algorithm/waiting.hpp    the queue of LockOptions::fair
 #pragma once
 
 #include <redlock/clock.hpp>

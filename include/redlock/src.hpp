@@ -42,7 +42,6 @@
 #include <redlock/src/flow/lease.cpp>
 #include <redlock/src/flow/lock_operations.cpp>
 #include <redlock/src/flow/place_in_queue.cpp>
-#include <redlock/src/flow/retries.cpp>
 #include <redlock/src/flow/waiter_timing.cpp>
 #include <redlock/src/lock/async_leader.cpp>
 #include <redlock/src/lock/async_lock.cpp>

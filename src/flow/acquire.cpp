@@ -4,35 +4,31 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace redlock::flow {
 
 using namespace algorithm;
 
-namespace {
-
-/// Returns true if the client waits in a queue while another client holds the resource.
-bool may_queue(const LeaseRequest& request, const AcquireLimits& limits) {
-    return request.fair && request.resources.size() == 1 &&
-           limits.queue_timeout > limits.queue_timeout.zero();
-}
-
-}  // namespace
-
 Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                  const Retry& retry, const AcquireLimits& limits)
-    : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held || may_queue(request, limits)),
-      request_(request) {
-    if (may_queue(request, limits))
+    : Steps(operation),
+      clock_(clock),
+      entropy_(entropy),
+      request_(request),
+      retry_(retry),
+      limits_(limits),
+      round_limits_{.deadline = limits.deadline, .stop = limits.stop} {
+    if (request.fair && request.resources.size() == 1 && limits.queue_timeout > limits.queue_timeout.zero())
         place_.emplace(operation, clock, entropy, request.resources, retry.delay,
                        deadline_after(clock.now(), limits.queue_timeout), limits.stop);
 }
 
 Flow Acquire::run() {
-    return place_ ? run_with_place() : repeat();
+    return place_ ? run_in_queue() : make_attempts();
 }
 
-Flow Acquire::run_with_place() {
+Flow Acquire::run_in_queue() {
     std::exception_ptr failure;
     try {
         if (nodes().contended().contains(request_.resources.front())) {
@@ -45,7 +41,7 @@ Flow Acquire::run_with_place() {
             // If only the limit of this wait has passed, and not queue_timeout, further attempts may follow.
             last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
         }
-        const auto attempts = repeat();
+        const auto attempts = make_attempts();
         co_await attempts;
     } catch (...) {  // no memory, or a Nodes of the user that throws
         failure = std::current_exception();
@@ -53,22 +49,56 @@ Flow Acquire::run_with_place() {
     const auto leaving = place_->leave();
     co_await leaving;
     if (failure) std::rethrow_exception(failure);
-    co_return last_error();
+    co_return last().error();
+}
+
+Flow Acquire::make_attempts() {
+    int counted = 0;  // the attempts that count towards limits_.attempts
+    for (int attempts = 1;; ++attempts) {
+        const auto start = clock_.now();
+        if (limits_.stop.stop_requested()) co_return last().conclude(Errc::cancelled, attempts - 1).error();
+        if (start >= limits_.deadline) co_return last().error();
+
+        std::error_code error;
+        {
+            const auto round = make_in_frames([this] {
+                return RoundResult{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
+            });
+            round_ = round.get();
+            {
+                const auto attempting = attempt(round_limits_);
+                error = co_await attempting;
+            }
+            record(error, attempts, start);
+        }
+
+        const bool held = last().error() == Errc::held_by_other;
+        counted = held && (place_ || limits_.wait_while_held) ? 0 : counted + 1;
+        // After an attempt that the deadline has cut short, time may be left.
+        const bool again = error == Errc::deadline || worth_retrying(last());
+        if (last() || counted >= limits_.attempts || last_attempt_ || !again) co_return last().error();
+        const auto now = clock_.now();
+        if (now >= limits_.deadline) co_return last().error();
+        latest_ = latest_attempt(now, limits_.deadline, now - start);
+        const auto waiting = held && place_ ? wait_in_queue() : pause_at_random();
+        co_await waiting;
+    }
 }
 
 Flow Acquire::attempt(const RoundLimits& limits) {
-    began_ = clock_.now();
     return attempt_
         .emplace(operation(), clock_, entropy_, request_, limits, place_ ? place_->terms() : nullptr, *round_)
         .run();
 }
 
-void Acquire::attempted(std::error_code error) {
-    if (place_ && attempt_->made_round()) place_->attempted(error, attempt_->votes(), clock_.now() - began_);
-}
-
-Flow Acquire::wait_while_held() {
-    return place_ ? wait_in_queue() : pause_at_random();
+/// Records the result of an attempt. If the deadline has cut the attempt short, it says nothing about the
+/// resource, so the result of the earlier attempt stays.
+void Acquire::record(std::error_code error, int attempts, Clock::time_point start) {
+    if (place_ && attempt_->made_round()) place_->attempted(error, attempt_->votes(), clock_.now() - start);
+    if (error == Errc::deadline && attempts > 1) return;
+    last_.emplace(InPlace{[&] { return attempt_ ? attempt_->take_result(error) : Result{error}; }});
+    // An attempt without a round has no nodes, and does not count.
+    if (!last().nodes().empty()) last().conclude(error, attempts);
 }
 
 Flow Acquire::wait_in_queue() {
@@ -87,8 +117,17 @@ Flow Acquire::wait_in_queue() {
     co_return std::error_code{};
 }
 
+/// Pauses for a random time (rule S20 in docs/requirements.md), but not longer than until `latest_`. If
+/// `latest_` has cut the pause short, the next attempt is the last one.
+Flow Acquire::pause_at_random() {
+    const auto wanted = clock_.now() + random_pause(retry_.delay, entropy_);
+    last_attempt_ = wanted > latest_;
+    co_await pause(clock_, std::min(latest_, wanted), limits_.stop);
+    co_return std::error_code{};
+}
+
 Result Acquire::take_result() noexcept {
-    auto result = Retries::take_result();
+    auto result = std::move(last());
     if (!place_) return result;
     if (place_->last()) result.set_place(*place_->last());
     result.set_queue_refusals(place_->take_refusals());

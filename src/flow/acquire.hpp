@@ -3,42 +3,72 @@
 
 #include <redlock/algorithm/acquire.hpp>
 
+#include "attempt.hpp"
+#include "flow.hpp"
 #include "place_in_queue.hpp"
-#include "retries.hpp"
 
 #include <optional>
+#include <system_error>
 
 namespace redlock::flow {
 
-/// Acquires the resources of one request. While another client holds the resource, a fair request waits in
-/// the queue (waiting.hpp). A request for several resources does not queue, because it would keep the others
-/// from clients that could have them.
-class Acquire final : public Retries {
+/// Acquires the resources of one request: makes attempts until one succeeds, no further one can succeed, or a
+/// limit is reached. While another client holds the resource, a fair request waits in the queue
+/// (waiting.hpp). A request for several resources does not queue, because it would keep the others from
+/// clients that could have them. The arguments must outlive the object.
+///
+/// If the flow is destroyed before its end, or has thrown an exception, for_each_unreleased() has the
+/// commands that are left to do. An acquired lease whose flow has not ended is released, too.
+class Acquire : public Steps {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
             const Retry& retry, const algorithm::AcquireLimits& limits);
+    virtual ~Acquire() = default;
 
     Flow run();
 
-    /// Returns the result of run(), with what the queue has reported.
+    /// Returns the acquired lease. Requires that run() has ended without an error.
+    const Lease& lease() const noexcept { return attempt_->lease(); }
+    /// Returns the outcome of the last attempt that was not cut short by the deadline, with what the queue
+    /// has reported.
     Result take_result() noexcept;
-    /// See Retries. The commands release the attempt and leave the queue.
+    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown: the
+    /// release of the attempt, and the one that leaves the queue. The commands are valid during the call, and
+    /// need not be awaited. If `send` throws, the function can be called again. It must not be called if the
+    /// flow has ended without an exception.
     template <class Send>
     void for_each_unreleased(Send send) {
-        Retries::for_each_unreleased(send);
+        const auto release = attempt_ ? attempt_->unreleased() : std::nullopt;
+        if (release) send(*release);
         if (place_) place_->for_each_unreleased(send);
     }
 
+protected:
+    /// Returns the flow of an attempt. Writes the Attempt into `attempt_`, and the votes into `round_`.
+    virtual Flow attempt(const RoundLimits& limits);
+
+    Clock& clock_;
+    Entropy& entropy_;
+    std::optional<Attempt> attempt_{};         ///< The present attempt, or the last one.
+    algorithm::RoundResult* round_ = nullptr;  ///< The votes of the present attempt.
+
 private:
-    Flow run_with_place();
-    Flow attempt(const RoundLimits& limits) override;
-    void attempted(std::error_code error) override;
-    Flow wait_while_held() override;
+    Flow run_in_queue();
+    Flow make_attempts();
     Flow wait_in_queue();
+    Flow pause_at_random();
+    void record(std::error_code error, int attempts, Clock::time_point start);
+    /// Returns the result of the last attempt that was not cut short by the deadline, or `deadline`.
+    Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
     const algorithm::LeaseRequest& request_;
+    const Retry& retry_;
+    const algorithm::AcquireLimits& limits_;
+    const RoundLimits round_limits_;
     std::optional<PlaceInQueue> place_{};
-    Clock::time_point began_{};  // when the present attempt began
+    std::optional<Result> last_{};  // empty before the first attempt
+    Clock::time_point latest_{};    // when the present wait must end at the latest
+    bool last_attempt_ = false;     // true if no further attempt is made after the next one
 };
 
 }  // namespace redlock::flow

@@ -1,7 +1,6 @@
 #include "acquire_slot.hpp"
 
 #include "../lock/little_endian.hpp"
-#include "blocking_acquire.hpp"
 
 #include <array>
 #include <cstdint>
@@ -67,24 +66,10 @@ Flow AcquireSlot::attempt_slots() {
 Flow AcquireSlot::try_slot(std::size_t slot) {
     slot_ = slot;
     tried_ = true;
-    request_.resources = slots_.subspan(slot, 1);
+    slot_request_.resources = slots_.subspan(slot, 1);
     if (attempt_) *round_ = {.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
-    return attempt_.emplace(operation(), clock_, entropy_, request_, *attempt_limits_, nullptr, *round_)
+    return attempt_.emplace(operation(), clock_, entropy_, slot_request_, *attempt_limits_, nullptr, *round_)
         .run();
 }
 
 }  // namespace redlock::flow
-
-namespace redlock::algorithm {
-
-Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                   const Retry& retry, const AcquireLimits& limits, Lease& lease, std::size_t& index) {
-    flow::BlockingOperation operation{nodes};
-    flow::AcquireSlot acquire{operation, clock, entropy, request, retry, limits};
-    const auto error = flow::run_blocking_and_release(operation, acquire, clock);
-    if (acquire.tried()) index = acquire.slot();
-    if (!error) lease = acquire.lease();
-    return acquire.take_result();
-}
-
-}  // namespace redlock::algorithm

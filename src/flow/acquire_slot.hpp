@@ -3,24 +3,22 @@
 
 #include <redlock/algorithm/acquire.hpp>
 
-#include "retries.hpp"
+#include "acquire.hpp"
 
 #include <cstddef>
 
 namespace redlock::flow {
 
 /// Acquires one of the slots of a semaphore (semaphore.hpp): a random one, or if it is held, one of the slots
-/// that a query reports as free. Each try of a slot is an Attempt.
-class AcquireSlot final : public Retries {
+/// that a query reports as free. Each try of a slot is an Attempt. A semaphore has no queue.
+class AcquireSlot final : public Acquire {
 public:
     /// `request.resources` has the keys of all slots.
     AcquireSlot(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
                 const Retry& retry, const algorithm::AcquireLimits& limits)
-        : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held),
+        : Acquire(operation, clock, entropy, request, retry, limits),
           slots_(request.resources),
-          request_(request) {}
-
-    Flow run() { return repeat(); }
+          slot_request_(request) {}
 
     /// Returns the slot that was tried last. It is acquired if run() has ended without an error.
     std::size_t slot() const noexcept { return slot_; }
@@ -32,7 +30,7 @@ private:
     Flow try_slot(std::size_t slot);
 
     const Resources slots_;
-    algorithm::LeaseRequest request_;              // of the slot that was tried last
+    algorithm::LeaseRequest slot_request_;         // for the slot that was tried last
     const RoundLimits* attempt_limits_ = nullptr;  // of the present attempt
     std::size_t slot_ = 0;
     bool tried_ = false;

@@ -1,18 +1,59 @@
-// The steps of one attempt, in the order of the Redlock specification (algorithm.hpp), and the choice of its
-// fencing token (fencing.hpp).
+// The steps of one attempt, in the order of the Redlock specification (algorithm.hpp). With
+// LockOptions::fencing, it then chooses its fencing token.
 #include "attempt.hpp"
 
-#include <redlock/algorithm/fencing.hpp>
 #include <redlock/algorithm/outcome.hpp>
+#include <redlock/algorithm/waiting.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace redlock::flow {
 
 using namespace algorithm;
+
+namespace {
+
+/// Adds the cause `wrong_type` to the refusals of an attempt, for each node on which the resource is a key of
+/// another type, such as a hash. SET NX refuses every existing key, so only the refusal of step 5, which
+/// reads the value, has this cause.
+void record_wrong_types(Tally& attempt_votes, Tally&& undo_votes) {
+    for (std::size_t node = 0; node < attempt_votes.size(); ++node) {
+        auto& attempt = attempt_votes[node];
+        auto& undo = undo_votes[node];
+        if (attempt.vote != Vote::refused || undo.cause != Errc::wrong_type) continue;
+        attempt.cause = undo.cause;
+        attempt.detail = std::move(undo.detail);
+    }
+}
+
+/// Finds nodes that are the server of another node, after a failed attempt and the release of step 5. Such a
+/// node has refused the SET because the key of this owner was there already, and has then deleted the key
+/// that the other node had set. Makes their votes unknown, with the cause `same_server`. Returns true if
+/// there are any.
+bool record_same_servers(Tally& attempt_votes, const Tally& undo_votes) {
+    std::size_t granted = 0;  // the first node whose key another one has deleted
+    while (granted < attempt_votes.size() &&
+           (attempt_votes[granted].vote != Vote::granted || undo_votes[granted].vote != Vote::refused))
+        ++granted;
+    if (granted == attempt_votes.size()) return false;
+    bool any = false;
+    for (std::size_t node = 0; node < attempt_votes.size(); ++node) {
+        auto& attempt = attempt_votes[node];
+        if (attempt.vote != Vote::refused || undo_votes[node].vote != Vote::granted) continue;
+        attempt.vote = Vote::unknown;
+        attempt.cause = Errc::same_server;
+        attempt.detail = "as " + std::string{attempt_votes[granted].name};
+        any = true;
+    }
+    return any;
+}
+
+}  // namespace
 
 Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                  const RoundLimits& limits, const QueueTerms* queue, RoundResult& round)
@@ -53,18 +94,20 @@ Flow Attempt::run() {
 
         // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
         if (error && candidate_.may_hold_key.any()) {
-            const bool wakes = wakes_next_waiter(request_, error);
+            // A release may have woken this client. If the attempt then ends early, because of its deadline
+            // or a stop request, the wake-up must be passed on to the next client in the queue.
+            const bool wakes = request_.fair && (error == Errc::deadline || error == Errc::cancelled);
             const auto undo = delete_request(request_.resources, candidate_, wakes ? &waking_ : nullptr);
             const auto undo_votes = blank_votes();
             may_have_woken_ = wakes;
-            co_await ask(undo, no_limits_, *undo_votes);
-            // The other refusals may come from the same server, so nobody may hold the resource.
+            co_await ask(undo, no_limits_, *undo_votes);  // a stop request must not end it
+            // The other refusals may come from the same server, so perhaps nobody holds the resource.
             if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
                 error = Errc::no_quorum;
             record_wrong_types(round_.tally, std::move(*undo_votes));
         }
         made_round_ = true;
-        released_ = static_cast<bool>(error);  // in step 5
+        released_ = static_cast<bool>(error);  // in step 5, unless no node can have the key
         co_return error;
     } catch (...) {  // no memory, or a Nodes of the user that throws
         failure = std::current_exception();
@@ -77,8 +120,94 @@ Flow Attempt::run() {
     std::rethrow_exception(failure);
 }
 
-/// Chooses the fencing token, and makes sure that a majority of the nodes has at least this count. Each node
-/// counts the holders of a resource, and returns its count with the grant (fencing.hpp).
+// ---- The fencing token
+//
+// Each node counts the holders of a resource, and grants a lock with its new count. The token is the largest
+// of these counts. A later holder must get a larger one, so a majority of the nodes must have counted up to
+// the token: the next holder needs grants of a majority, and at least one of these nodes has counted up to
+// the token. docs/protocol.md has the details.
+//
+// A node that restarts begins a new count with its wall clock. If the others raised their counts to one that
+// is far ahead of all wall clocks, by an error or a forgery, a restarted node would begin below them.
+// Therefore a node refuses to raise its count to one that is ahead of its own wall clock by more than a day
+// and twice NodesOptions::quarantine.
+//
+// In these functions, `tally` has the votes of the round that acquired, and `raised` those of a round that
+// raised the counts.
+
+namespace {
+
+/// Returns the largest count that came with a grant. It is the token, unless other nodes refuse it.
+std::uint64_t largest_count(const Tally& tally) {
+    std::uint64_t result = 0;
+    for (const auto& node : tally.reports())
+        if (node.vote == Vote::granted) result = std::max(result, node.count);
+    return result;
+}
+
+/// Returns the nodes that granted with the count `fence`.
+NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
+    NodeSet result;
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        result[node] = tally[node].vote == Vote::granted && tally[node].count == fence;
+    return result;
+}
+
+/// Returns true if the node refused to raise its count because the token is too far ahead of its wall clock.
+/// Only such a refusal comes with the node's own count.
+bool own_count_in_refusal(const NodeReport& node) {
+    return node.vote == Vote::refused && node.count > 0;
+}
+
+/// Counts unknown votes of these nodes as grants, because they have the count of the round already.
+void grant_unknown(Tally& raised, const NodeSet& counted) {
+    for (std::size_t node = 0; node < raised.size(); ++node)
+        if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
+}
+
+/// Corrects the votes in `tally` after nodes have refused the token. If a node has reported its own count,
+/// this count replaces the one that came with its grant. (They can differ if the lock is shared, because the
+/// node may have counted other readers meanwhile.) A node that has lost the key of this client no longer
+/// grants.
+void take_own_counts(Tally& tally, const Tally& raised) {
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (own_count_in_refusal(raised[node]))
+            tally.grant(node, raised[node].count);
+        else if (raised[node].vote == Vote::refused)
+            tally.refuse(node);
+}
+
+/// Rejects the votes of these nodes, because their counts are wrong.
+void reject_counts(Tally& tally, const NodeSet& nodes) {
+    for (std::size_t node = 0; node < tally.size(); ++node) {
+        if (!nodes[node]) continue;
+        tally[node].detail = "counts " + std::to_string(tally[node].count) + ", far ahead of the other nodes";
+        tally.mark_unknown(node, Errc::unexpected_reply);
+    }
+}
+
+/// Copies the reports of the rejected nodes, which the last round did not ask.
+void carry_over_rejections(const Tally& tally, Tally& raised) {
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (tally[node].cause == Errc::unexpected_reply && raised[node].cause == Errc::not_asked)
+            raised[node] = tally[node];
+}
+
+/// Returns the outcome of a round that raised the counts of the nodes. It differs from outcome() in two
+/// cases:
+///
+/// - Refusals make it `no_quorum` and not `held_by_other`. A node refuses here if it no longer has the key.
+/// - If the validity ended before the deadline of the caller, it is `validity_exhausted` and not `deadline`.
+std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLimits& limits) {
+    const auto error = outcome(round, limits);
+    if (error == Errc::held_by_other) return Errc::no_quorum;
+    const bool callers = limits.deadline <= round.valid_until;
+    return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
+}
+
+}  // namespace
+
+/// Chooses the fencing token, and makes sure that a majority of the nodes has at least this count.
 ///
 /// 1. The token is the largest count. If a majority has returned this count, it is confirmed.
 /// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
@@ -107,9 +236,7 @@ Flow Attempt::confirm_fencing_token() {
         auto& raised = *votes;
         co_await ask(raise, limits, raised);
         round_.ended = clock_.now();
-        // A node returns its own count if it refuses the token as too far ahead of its clock.
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
-        // The nodes in `counted` have this count already, so an unknown vote of theirs is a grant.
         grant_unknown(raised, counted);
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round_.tally, raised);

@@ -48,8 +48,8 @@ private:
     const RoundLimits& limits_;
     const RoundLimits no_limits_{};
     const QueueTerms* const queue_;
-    QueueTerms waking_;  ///< The terms of a release that wakes the next waiter.
 
+    QueueTerms waking_;              ///< The terms of a release that wakes the next waiter.
     Lease candidate_{};              ///< The lease that the attempt tries to get.
     bool made_round_ = false;        ///< True if run() has ended after its round.
     bool released_ = false;          ///< True if run() has ended, and no key is left.

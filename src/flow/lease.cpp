@@ -1,16 +1,41 @@
+// The extension and the release of a lease, and what the votes on them mean (algorithm.hpp).
 #include "lease.hpp"
 
 #include <redlock/algorithm/waiting.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string_view>
 
 namespace redlock::flow {
 
 using namespace algorithm;
 
+namespace {
+
+/// Returns true if the nodes that can still have the key are no majority, after a round that extends or
+/// releases. A node that refused does not have the key. A node with an unknown vote can still have the key.
+bool is_lost(const Tally& tally, const Lease& lease) {
+    std::size_t may_have_it = 0;
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (lease.may_hold_key[node] && tally[node].vote != Vote::refused) ++may_have_it;
+    return may_have_it < quorum(tally.size());
+}
+
+/// Returns how much of LockOptions::min_hold is left if the lease is released at `now`; 0 if nothing is left.
+std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
+    return std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(lease.min_hold_until - now, Clock::duration::zero()));
+}
+
+}  // namespace
+
 Flow Extension::run() {
     const auto start = clock_.now();
     const auto request = extend_request(request_, lease_);
-    const RoundLimits limits{.deadline = lease_.valid_until};
-    co_await ask(request, limits, round_.tally);
+    limits_.deadline = lease_.valid_until;
+    co_await ask(request, limits_, round_.tally);
     round_.valid_until = valid_until(start, request_);
     round_.ended = clock_.now();
     co_return std::error_code{};
@@ -53,24 +78,28 @@ Request Release::request_at(Clock::time_point now) noexcept {
     return delete_request(resources_, lease_, wakes ? &queue_ : nullptr, hold_remaining);
 }
 
-Flow Description::run() {
-    try {
-        const auto votes = blank_votes();
-        co_await ask(request_, limits_, *votes);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
-    }
-    co_return std::error_code{};
-}
-
 }  // namespace redlock::flow
 
 namespace redlock::algorithm {
 
-RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, const Lease& lease) {
+Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
+    auto error = outcome(round, limits);
+    if (!lease.valid_at(round.ended) || flow::is_lost(round.tally, lease)) {
+        error = Errc::lost;
+        lease.valid_until = std::min(lease.valid_until, round.ended);
+    } else if (error == Errc::held_by_other) {
+        error = Errc::no_quorum;
+    } else if (!error) {
+        lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
+    }
+    return result_of(error, std::move(round));
+}
+
+Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
     flow::BlockingOperation operation{nodes};
     flow::Extension extension{operation, clock, request, lease};
     (void)flow::run_blocking(operation, extension.run());
-    return extension.take_round();
+    return apply_extension(extension.take_round(), extension.limits(), lease);
 }
 
 Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {
@@ -80,20 +109,18 @@ Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bo
     return release.take_result(error);
 }
 
-Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
-    flow::BlockingOperation operation{nodes};
-    flow::Release release{operation, clock, resources, lease, false};
-    return Result{flow::run_blocking(operation, release.run_without_waiting())};
-}
-
 void describe_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view description,
                      std::chrono::milliseconds ttl, Clock::time_point deadline) noexcept {
     if (description.empty()) return;
     try {
-        flow::BlockingOperation operation{nodes};
-        flow::Description text{operation, resources, lease, description, ttl, deadline};
-        (void)flow::run_blocking(operation, text.run());
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
+        (void)nodes.ask({.command = {.verb = Verb::describe_holder,
+                                     .resources = resources,
+                                     .owner = lease.owner.view(),
+                                     .ttl = ttl,
+                                     .description = description},
+                         .to = lease.may_hold_key},
+                        {.deadline = deadline, .awaits_answers = false});
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
     }
 }
 

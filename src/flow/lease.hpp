@@ -1,13 +1,10 @@
-// The extension and the release of a lease, and the writing of the *holder description*, a text for people
-// beside the lock; as flows.
+// The extension and the release of a lease, as flows.
 #pragma once
 
 #include <redlock/algorithm/algorithm.hpp>
 
 #include "flow.hpp"
 
-#include <chrono>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,15 +20,20 @@ public:
           lease_(lease),
           round_{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}} {}
 
-    /// See algorithm::ask_to_extend(). Ends without an error, whatever the votes are.
+    /// Makes the round. Ends without an error, whatever the votes are: apply_extension() decides what they
+    /// mean.
     Flow run();
-    /// Returns the votes. Requires that run() has ended.
+    /// Returns the votes, and the instant that becomes the new valid_until if a majority has granted.
+    /// Requires that run() has ended.
     algorithm::RoundResult take_round() noexcept { return std::move(round_); }
+    /// Returns the limits of the round. Requires that run() has ended.
+    const RoundLimits& limits() const noexcept { return limits_; }
 
 private:
     Clock& clock_;
     const algorithm::LeaseRequest& request_;
     const Lease& lease_;
+    RoundLimits limits_{};
     algorithm::RoundResult round_;
 };
 
@@ -51,7 +53,8 @@ public:
     Flow run();
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error) noexcept { return Result{error, std::move(votes_), 1, {}}; }
-    /// See algorithm::release_without_waiting(). Ends without an error.
+    /// Releases the lease as run() does, but without waiting for the replies. The lease is empty afterwards.
+    /// Ends without an error.
     Flow run_without_waiting();
     /// Returns the command that releases the lease at this instant, for a release without a flow. It refers
     /// to this object.
@@ -64,28 +67,6 @@ private:
     const bool fair_;
     QueueTerms queue_{};
     Tally votes_;
-};
-
-/// The arguments must outlive it.
-class Description final : public Steps {
-public:
-    Description(Operation& operation, Resources resources, const Lease& lease, std::string_view text,
-                std::chrono::milliseconds ttl, Clock::time_point deadline)
-        : Steps(operation),
-          request_{.command = {.verb = Verb::describe_holder,
-                               .resources = resources,
-                               .owner = lease.owner.view(),
-                               .ttl = ttl,
-                               .description = text},
-                   .to = lease.may_hold_key},
-          limits_{.deadline = deadline, .awaits_answers = false} {}
-
-    /// See algorithm::describe_holder().
-    Flow run();
-
-private:
-    const Request request_;
-    const RoundLimits limits_;
 };
 
 }  // namespace redlock::flow

@@ -62,10 +62,8 @@ Flow ExtendLock::run() {
         const auto extending = extension_.run();
         co_await extending;
     }
-    result_.emplace(InPlace{[&] {
-        return state.apply_extension(acquisition_, extension_.take_round(),
-                                     {.deadline = before_.valid_until});
-    }});
+    result_.emplace(InPlace{
+        [&] { return state.apply_extension(acquisition_, extension_.take_round(), extension_.limits()); }});
     const auto error = result_->error();
     if (!error) co_await describe(state, before_, request_.ttl);
     if (error == Errc::lost && lock_.watchdog && state.plan(acquisition_).next() != Clock::never())

@@ -110,7 +110,7 @@ public:
     Result take_result(std::error_code error) noexcept {
         return acquire_ ? acquire_->take_result() : Result{error};
     }
-    /// Calls `send` with each command that is left to do if run() was destroyed or has thrown, see Retries.
+    /// Calls `send` with each command that is left to do if run() was destroyed or has thrown, see Acquire.
     /// If `send` throws, the function can be called again.
     template <class Send>
     void for_each_unreleased(Send send) {

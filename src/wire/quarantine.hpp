@@ -41,7 +41,7 @@ constexpr std::optional<std::string_view> instant_in_marker(std::string_view val
     return value.substr(identity.size() + 1);
 }
 
-/// Returns how long a counter of holders is kept. With fencing (fencing.hpp), each node counts the holders of
+/// Returns how long a counter of holders is kept. With LockOptions::fencing, each node counts the holders of
 /// a resource in such a counter, and the largest count becomes the fencing token, which must grow from holder
 /// to holder. A count must not be forgotten while smaller ones can still be given. Therefore it is kept for
 /// longer than a node can be without a vote, even if the clock of a node is wrong by some hours.

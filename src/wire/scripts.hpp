@@ -29,7 +29,7 @@ REDLOCK_EXPORT extern const Script compare_and_expire;
 // The general forms of the acquisition, the extension and the release. They are used for several resources,
 // on nodes with a quarantine (the time for which a node that has lost its data does not vote,
 // quarantine.hpp), and with the queue of waiters. With fencing, `acquire` also counts how many holders a
-// resource has had so far. The largest count of all nodes is the fencing token of the lock (fencing.hpp).
+// resource has had so far. The largest count of all nodes is the fencing token of the lock.
 // `raise_counts` is the second round of fencing: it raises the counts of nodes that have counted fewer
 // holders than others.
 REDLOCK_EXPORT extern const Script acquire;

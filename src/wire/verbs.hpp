@@ -52,7 +52,7 @@ constexpr bool cleans_up(KeyEffect effect) noexcept {
 enum class ReplyForm : std::uint8_t {
     yes_or_no,    ///< 1 grants, 0 refuses.
     count,        ///< A positive number grants, and is the number of holders that the node has counted, for
-                  ///< the fencing token (fencing.hpp). 0 refuses.
+                  ///< the fencing token. 0 refuses.
     raised,       ///< 1 grants, 0 refuses. A negative number refuses; it is the negated count of the node.
     deleted,      ///< As yes_or_no; the number is larger by 2 if a waiter was woken.
     queue_place,  ///< RESERVED grants, WAITING refuses with the place in the queue.

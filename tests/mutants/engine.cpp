@@ -6,7 +6,6 @@
 #include "flow/lease.cpp"
 #include "flow/lock_operations.cpp"
 #include "flow/place_in_queue.cpp"
-#include "flow/retries.cpp"
 #include "flow/waiter_timing.cpp"
 #include "lock/async_leader.cpp"
 #include "lock/async_lock.cpp"

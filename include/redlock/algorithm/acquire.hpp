@@ -3,12 +3,11 @@
 // Between two attempts the client pauses for a random time. With LockOptions::fair, while another client
 // holds the resource, the client waits in a queue in place of the pause (waiting.hpp).
 //
-// The loop of the attempts is in src/flow/retries.cpp.
+// The loop of the attempts is in src/flow/acquire.cpp.
 #pragma once
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/algorithm/lease.hpp>
-#include <redlock/algorithm/waiting.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/nodes.hpp>
@@ -66,11 +65,5 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
 /// `retry`.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
-
-/// Acquires one of the resources of a request, as acquire() does, for a Semaphore (semaphore.hpp). `index`
-/// becomes the index of the resource that was tried last. If none was tried, `index` is unchanged.
-REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                                  const Retry& retry, const AcquireLimits& limits, Lease& lease,
-                                  std::size_t& index);
 
 }  // namespace redlock::algorithm
