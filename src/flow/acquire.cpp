@@ -76,7 +76,7 @@ Flow Acquire::make_attempts() {
         counted = held && (place_ || limits_.wait_while_held) ? 0 : counted + 1;
         // After an attempt that the deadline has cut short, time may be left.
         const bool again = error == Errc::deadline || worth_retrying(last());
-        if (last() || counted >= limits_.attempts || last_attempt_ || !again) co_return last().error();
+        if (!error || counted >= limits_.attempts || last_attempt_ || !again) co_return last().error();
         const auto now = clock_.now();
         if (now >= limits_.deadline) co_return last().error();
         latest_ = latest_attempt(now, limits_.deadline, now - start);

@@ -113,9 +113,10 @@ Flow Attempt::run() {
         failure = std::current_exception();
     }
     // Step 5 after an exception.
-    const auto undo = delete_request(request_.resources, candidate_);
-    const auto undo_votes = blank_votes();
-    co_await ask(undo, no_limits_, *undo_votes);
+    if (const auto undo = unreleased()) {
+        const auto undo_votes = blank_votes();
+        co_await ask(*undo, no_limits_, *undo_votes);
+    }
     released_ = true;
     std::rethrow_exception(failure);
 }

@@ -182,6 +182,16 @@ TEST(AttemptFlow, ReleasesAfterARoundThatThrows) {
     EXPECT_TRUE(world.clean());
 }
 
+TEST(AttemptFlow, WakesTheNextWaiterAfterARoundThatThrowsIfItIsFair) {
+    for (const bool fair : {false, true}) {
+        World world;
+        AttemptInSteps steps{world, fair};
+        steps.resume(std::make_exception_ptr(std::bad_alloc{}));
+        ASSERT_FALSE(steps.ended());
+        EXPECT_EQ(std::get<flow::PendingRound>(steps.pending()).request->command.queue != nullptr, fair);
+    }
+}
+
 #if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
 TEST(AttemptFlow, HasItsFramesInTheOperation) {
     World world;
