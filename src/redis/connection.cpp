@@ -300,7 +300,6 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
     flush();
 }
 
-/// Appends a release in its plain form, which has no other form to fall back to.
 void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
@@ -309,11 +308,6 @@ void Connection::repeat(const PendingReply& release) {
         detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
                        detail::ScriptForm::whole);
     });
-}
-
-void Connection::repeat(const detail::RepeatedReleases& releases) {
-    releases.for_each([this](const PendingReply& release) { repeat(release); });
-    flush();
 }
 
 void Connection::ask(std::span<const std::string_view> words) {

@@ -26,7 +26,6 @@
 
 #include "../os/network.hpp"
 #include "../round/pending_replies.hpp"
-#include "../round/repeated_releases.hpp"
 #include "../wire/command_encoding.hpp"
 #include "../wire/reply.hpp"
 #include "node_config.hpp"
@@ -140,8 +139,12 @@ public:
         pending_.stop_awaiting(requester, first, count);
     }
 
-    /// Sends the releases of broken connections again. If the function throws, this connection is broken.
-    void repeat(const detail::RepeatedReleases& releases);
+    /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
+    /// caller must call flush(). If the function throws, this connection is broken.
+    void repeat(const detail::PendingReply& release);
+    /// Writes what was appended, unless it is collected. If the connection breaks, it reads before that, and
+    /// may keep a release that the server has refused.
+    void flush();
     /// Records that the pending releases must not be sent again if this connection breaks.
     void forget_releases() noexcept { pending_.forget_releases(); }
     /// Does the same for the releases of one requester, and returns them.
@@ -237,7 +240,6 @@ private:
     void write(const Command& command, const detail::Script* script, bool by_sha1,
                const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
-    void repeat(const detail::PendingReply& release);
     void keep_refused(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
@@ -245,7 +247,6 @@ private:
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     /// Returns the buffer for a command, which must not be written before the handshake.
     std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }
-    void flush();
     void write_all();
     void read(Socket::Wait wait);
     bool receive(Socket::Wait wait);

@@ -233,8 +233,11 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows f
         waited = own.sleep_for(*after);
         if (waited == Waited::not_yet) wake_leader(own);
     }
-    const auto slept = network_.clock().now() - start;
-    if (waited == Waited::not_yet) waited = own.sleep_for(std::min(time_left, longest) + grace - slept);
+    const auto end = start + std::min(time_left, longest) + grace;
+    if (waited == Waited::not_yet) waited = own.sleep_for(end - network_.clock().now());
+    // If the process was suspended, the leader, too, has only now the time to read what has come.
+    const bool overslept = network_.clock().now() - end >= grace;
+    if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
     if (waited != Waited::not_yet) return waited;
     late_ = true;
     return leave(own);
@@ -515,14 +518,17 @@ void Lane::wake_ended(const Asker* own) noexcept {
 }
 
 void Lane::publish_late_replies() noexcept {
-    detail::LateReplies late;
+    auto& late = found_late_;
+    late.any = false;
+    late.released = 0;
+    late.bound.clear();  // keeps its memory
     bool complete = false;
     try {
-        late = group_.late_replies();
+        group_.add_late_replies(late);
         complete = true;
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    } catch (const std::bad_alloc&) {
+        late.any = true;
     }
-    if (!complete) late.any = true;
     released_late_ = late.released;
     if (late.any || has_late_replies_) {
         const std::lock_guard guard{mutex_};
@@ -550,7 +556,7 @@ void Lane::end_left(Asker& asker) noexcept {
     end(asker, nullptr);
 }
 
-/// Must be called when late_replies() has considered the round.
+/// Must be called when publish_late_replies() has considered the round.
 void Lane::recycle_left(Asker& asker) noexcept {
     {
         const std::lock_guard guard{mutex_};

@@ -49,8 +49,8 @@
 //    its requests. The round that was left belongs to the leader. A thread that has left is never named as a
 //    successor. If all threads have left, the leader writes their releases before it leaves.
 //
-// No mutex is held during a system call, except when it is contended. Otherwise a thread of low priority
-// would often lose its processor with a mutex that the others need.
+// The mutex of a lane is not held during a system call. Otherwise a thread of low priority would often lose
+// its processor with a mutex that the others need.
 //
 // A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody. An
 // exception from the round of a thread is thrown in this thread.
@@ -226,6 +226,7 @@ private:
     Askers active_{};
     Askers ended_{};  // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
+    detail::LateReplies found_late_{};  // by publish_late_replies()
     bool has_tried_wakeup_ = false;
     bool is_alone_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};

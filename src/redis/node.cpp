@@ -1,6 +1,6 @@
-// One node: its health, the beginning and the end of its connections, and its listeners. node_links.cpp has
-// the functions that choose the connection of a command. The caller of a function with the suffix _locked has
-// locked the mutex of the Server.
+// One node: its health, the socket of a connection from its beginning to its end, and its listeners.
+// node_links.cpp has the choice of a connection, and what its users do. The caller of a function with the
+// suffix _locked has locked the mutex of the Server.
 #include "node.hpp"
 
 #include "../round/connection_choice.hpp"
@@ -40,8 +40,9 @@ Node::Node(NodeConfig config, Network& network, Options options)
 /// Brings the node up to date before a round.
 void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     (void)check_silence(now);
+    drop_unused(now);
+    if (is_calm()) return round.set_health(index, true, false);
     const std::lock_guard guard{server_->mutex};
-    drop_unused_locked(now);
     if (config_.has_sentinels()) drop_former_locked();
     server_->health.update(now);
     round.set_health(index, server_->health.trusted(), server_->health.probe_due(now));
@@ -85,15 +86,19 @@ bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_p
 
 /// Begins a new connection, to the addresses that were found last. If Sentinels name the server, they are
 /// queried for each connection. Connections that are begun during a query share it.
-std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
-    const bool done = server_->resolution && server_->resolution->done();
-    if (!server_->resolution ||
-        (done && (server_->resolution->addresses().empty() || config_.has_sentinels())))
-        server_->resolution = config_.find_server();
-    auto connection =
-        std::make_unique<Connection>(config_, network_, server_->resolution, server_->first_address, now);
+std::unique_ptr<Connection> Node::connect(Clock::time_point now) {
+    std::unique_lock lock{server_->mutex};
     add_event_locked({.kind = NodeEvent::Kind::connecting});
-    return connection;
+    auto resolution = server_->resolution;
+    if (!resolution || (resolution->done() && (resolution->addresses().empty() || config_.has_sentinels()))) {
+        lock.unlock();
+        resolution = config_.find_server();
+        lock.lock();
+        server_->resolution = resolution;
+    }
+    const auto first_address = server_->first_address;
+    lock.unlock();
+    return std::make_unique<Connection>(config_, network_, resolution, first_address, now);
 }
 
 /// If the connection never got ready, its address may be dead, so the next one begins with another.
@@ -113,23 +118,27 @@ void Node::leave_address_locked(const Connection& connection) noexcept {
 ///
 /// - if the node is trusted, and there are such releases, or
 /// - if a probe is under way.
-void Node::drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
-                       const char* why) noexcept {
+void Node::drop(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
+                const char* why) noexcept {
     const bool was_broken = connection->broken();
     const bool had_memory = connection->cause() != std::errc::not_enough_memory;
     const bool was_ready = (connection->was_ready() && !connection->is_refused()) || !had_memory;
-    const bool has_failed = was_broken && !was_ready &&
-                            (server_->health.state() == detail::NodeHealth::State::half_open ||
-                             (server_->health.trusted() && connection->pending().releases_to_repeat() > 0));
-    leave_address_locked(*connection);
-    add_disconnection_locked(*connection, cause, why);
+    bool has_failed = was_broken && !was_ready;
+    {
+        const std::lock_guard guard{server_->mutex};
+        const auto& health = server_->health;
+        has_failed = has_failed && (health.state() == detail::NodeHealth::State::half_open ||
+                                    (health.trusted() && connection->pending().releases_to_repeat() > 0));
+        leave_address_locked(*connection);
+        add_disconnection_locked(*connection, cause, why);
+    }
     if (!was_broken) connection->fail({}, {});  // disconnects
     // If the server is not to blame, a new connection may be made for the releases although it is not
     // trusted.
     config_.kept_releases->keep(connection->take_pending(), was_ready);
     if (!has_failed) return;
     try {
-        fail_locked({connection->cause(), connection->detail()}, now);
+        failed({connection->cause(), connection->detail()}, now);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
     }
 }
@@ -153,33 +162,36 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {
-    const std::lock_guard guard{server_->mutex};
-    for (const auto& it : links_) drop_locked(std::move(it->connection), now);
+    for (const auto& it : links_) drop(std::move(it->connection), now);
     links_.clear();
 }
 
 // ---- Listeners
 
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
-    const std::lock_guard guard{server_->mutex};
-    server_->health.update(now);
-    if (now < no_listener_before_) return nullptr;  // see refused_to_queue()
-    if (!server_->health.trusted()) {
-        if (!may_probe || !server_->health.probe_due(now)) return nullptr;
-        server_->health.begin_probe(now, network_.entropy());
-        return std::make_unique<Listener>(connect_locked(now), network_.entropy());
-    }
-    while (!listeners_.empty()) {
-        auto listener = std::move(listeners_.back());
-        listeners_.pop_back();
+    for (;;) {
+        std::unique_ptr<Listener> listener;
+        {
+            const std::lock_guard guard{server_->mutex};
+            server_->health.update(now);
+            if (now < no_listener_before_) return nullptr;  // see refused_to_queue()
+            if (!server_->health.trusted()) {
+                if (!may_probe || !server_->health.probe_due(now)) return nullptr;
+                server_->health.begin_probe(now, network_.entropy());
+            } else if (!listeners_.empty()) {
+                listener = std::move(listeners_.back());
+                listeners_.pop_back();
+            }
+        }
+        if (!listener) return std::make_unique<Listener>(connect(now), network_.entropy());
         listener->advance();
         // Discards messages for an earlier waiter.
         (void)listener->connection().take_messages();
         const bool is_old = now - listener->connection().since() >= max_listener_idle;
+        const std::lock_guard guard{server_->mutex};
         if (listener->listens() && !is_old && !is_former_locked(listener->connection())) return listener;
         add_disconnection_locked(listener->connection());
     }
-    return std::make_unique<Listener>(connect_locked(now), network_.entropy());
 }
 
 void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now) {
@@ -197,9 +209,10 @@ void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
 }
 
 void Node::drop_listeners() noexcept {
+    std::vector<std::unique_ptr<Listener>> dropped;
     const std::lock_guard guard{server_->mutex};
-    for (const auto& listener : listeners_) add_disconnection_locked(listener->connection());
-    listeners_.clear();
+    dropped.swap(listeners_);
+    for (const auto& listener : dropped) add_disconnection_locked(listener->connection());
 }
 
 void Node::refused_to_queue(NodeFailure why, Clock::time_point now, Clock::duration lasts) {
@@ -225,14 +238,16 @@ void Node::connected(const Connection& connection) {
 void Node::connected_locked(const Connection& connection) {
     server_->first_address = connection.present_address();
     server_->health.connected();
-    answered_locked();
+    answered();
 }
 
 /// Trusts the node again, because it has answered a command in time. Its next pause is a short one.
 void Node::succeeded() {
+    answered();
+    if (server_->calm) return;
     const std::lock_guard guard{server_->mutex};
     server_->health.succeeded();
-    answered_locked();
+    server_->calm = true;
 }
 
 void Node::failed(NodeFailure failure, Clock::time_point now) {
@@ -241,6 +256,7 @@ void Node::failed(NodeFailure failure, Clock::time_point now) {
 }
 
 void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
+    server_->calm = false;
     if (const auto pause = server_->health.failed(std::move(failure), now, network_.entropy()))
         add_event_locked({.kind = NodeEvent::Kind::backing_off,
                           .failure = server_->health.last_failure(),

@@ -36,6 +36,7 @@
 #include "listener.hpp"
 #include "server.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +50,8 @@
 
 namespace redlock {
 
-/// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
-/// process.
+/// The largest number of draining connections to a node: in one lane, and those of all lanes on which nothing
+/// was sent. Otherwise a silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// How long a waiter does not use a node that has refused to keep a queue.
@@ -58,7 +59,7 @@ inline constexpr Clock::duration queue_refusal_duration = std::chrono::minutes{1
 /// The same for a node that has too many clients to accept the connection of the waiter.
 inline constexpr Clock::duration full_server_pause = std::chrono::seconds{1};
 
-/// A round that uses connections which it shares with other rounds.
+/// A round that uses connections.
 class ConnectionUser : public detail::Requester {
 public:
     /// Continues the round at this node, because an answer has come, the command may be written, or the
@@ -107,12 +108,14 @@ public:
     /// node. On another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    // ---- The connections (node_links.cpp). All these functions must be called by one thread at a time.
+    // ---- The connections. Except for the functions about listeners and health, one thread at a time must
+    // call them: the one that leads the lane.
 
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave() it.
     CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
-    /// Returns true if a command may be written now. Otherwise the user calls wait_to_write().
+    /// Returns true if a command may be written now, and counts it as one that is. Otherwise the user calls
+    /// wait_to_write().
     bool may_write(const Connection& connection, detail::KeyEffect effect, Clock::time_point now);
     void wait_to_write(const Connection& connection, ConnectionUser& user);
     /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
@@ -121,7 +124,7 @@ public:
     void leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
                Clock::time_point now) noexcept;
 
-    /// Appends an entry for each shared connection that is not broken.
+    /// Appends an entry for each connection that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Appends an entry for each of them on which a release has no reply although its round is over.
     void append_owing_entries(std::vector<PollEntry>& entries) const;
@@ -164,11 +167,11 @@ public:
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
     ///
-    /// If `repeats` is true, first sends the releases of broken connections again, as refresh() does.
-    /// Otherwise they are left to the other Node objects of the process.
+    /// If `repeats` is true, first sends the kept releases again, as write_collected() does. Otherwise they
+    /// are left to the other Node objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool repeats);
 
-    /// Closes the connections with pending replies, and keeps their releases. Requires that no round is under
+    /// Closes all connections, and keeps their releases. Requires that no round is under
     /// way.
     void close_connections(Clock::time_point now) noexcept;
 
@@ -192,16 +195,28 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
-    /// A connection that rounds share.
+    /// A connection, and what its users do.
     struct Link {
-        std::unique_ptr<Connection> connection;
+        explicit Link(std::atomic<std::size_t>& of_node) noexcept : draining(of_node) {}
+        ~Link() { set_drains(false); }
+        Link(const Link&) = delete;
+        Link& operator=(const Link&) = delete;
+
+        void set_drains(bool value) noexcept {
+            if (value && !drains) ++draining;
+            if (!value && drains) --draining;
+            drains = value;
+        }
+
+        std::atomic<std::size_t>& draining;  // Server::draining
+        std::unique_ptr<Connection> connection{};
         std::size_t users = 0;
         std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
         bool is_continuing = false;              // let_write() is continuing the users in `waiting`
         bool has_replied = false;                // since the last write
         bool has_unwritten_leases = false;       // other commands than releases are still to be written
         Clock::time_point collected_since = Clock::never();
-        bool drains = false;
+        bool drains = false;                       // see set_drains()
         Clock::time_point until = Clock::never();  // if it drains: dropped if replies are still pending then
         Clock::time_point last_reply{};
         bool given_up = false;  // give_up_if_silent() has sent its releases on another connection
@@ -211,17 +226,19 @@ private:
     bool is_former_locked(const Connection& connection) const;
     void drop_former_locked();
     void connected_locked(const Connection& connection);
-    std::unique_ptr<Connection> connect_locked(Clock::time_point now);
+    std::unique_ptr<Connection> connect(Clock::time_point now);
     void leave_address_locked(const Connection& connection) noexcept;
-    void drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
-                     std::error_code cause = {}, const char* why = "") noexcept;
+    void drop(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause = {},
+              const char* why = "") noexcept;
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
     void add_write(Connection& connection, Clock::duration waited) noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
+    /// Returns true if the node is trusted, and it need not be found out whether its server was replaced.
+    bool is_calm() const noexcept { return server_->calm && !config_.has_sentinels(); }
     /// Records that the server answers. It should then answer the kept releases, too.
-    void answered_locked() noexcept { server_->answered = config_.kept_releases->changes(); }
+    void answered() noexcept { server_->answered = config_.kept_releases->changes(); }
     /// Returns true if the node is trusted, and has answered since the last release was kept.
     bool answers_locked() const noexcept {
         return server_->health.trusted() && server_->answered == config_.kept_releases->changes();
@@ -231,11 +248,11 @@ private:
     void append_entry(const Link& it, std::vector<PollEntry>& entries) const;
     Link* current_link() const noexcept;
     Link* link_to_follow(const Command& command) const noexcept;
-    detail::ConnectionChoice choose_locked(const Command& command, const Link* current, bool follows,
-                                           Clock::time_point now, bool needed);
-    Link& begin_link_locked(Clock::time_point now);
-    void drop_unused_locked(Clock::time_point now);
-    bool repeat_releases_locked(Clock::time_point now);
+    detail::ConnectionChoice choose(const Command& command, const Link* current, bool follows,
+                                    Clock::time_point now, bool needed, bool locked);
+    Link& begin_link(Clock::time_point now);
+    void drop_unused(Clock::time_point now);
+    bool repeat_releases(Clock::time_point now);
     static void start_draining(Link& it, Clock::time_point since) noexcept;
     void limit_draining();
     bool has_turn(const Link& it, detail::KeyEffect effect, Clock::time_point now) const;

@@ -4,7 +4,7 @@
 #include <redlock/endpoint.hpp>
 
 #include "../os/resolution.hpp"
-#include "kept_releases.hpp"
+#include "../round/kept_releases.hpp"
 #include "server.hpp"
 #include "tls.hpp"
 

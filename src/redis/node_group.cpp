@@ -124,10 +124,8 @@ bool NodeGroup::may_have_lost_release() const noexcept {
     return std::ranges::any_of(nodes_, [](const auto& node) { return node->may_have_lost_release(); });
 }
 
-detail::LateReplies NodeGroup::late_replies() const {
-    detail::LateReplies late;
+void NodeGroup::add_late_replies(detail::LateReplies& late) const {
     for (const auto& node : nodes_) node->add_late_replies(late);
-    return late;
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {

@@ -1,6 +1,6 @@
-// The nodes behind one RedisNodes (the public class for N Redis masters), over any Network. A Network is the
-// interface to sockets, time and randomness. RedisNodes uses the real one, OsNetwork, and the simulation uses
-// its own.
+// The N Redis masters in one lane of a RedisNodes: the connections, and the rounds that use them, over any
+// Network. A Network is the interface to sockets, time and randomness. RedisNodes uses the real one,
+// OsNetwork, and the simulation uses its own.
 //
 // A release is *unsent* if its connection is not established yet, or if the socket has accepted only a part
 // of it. A round does not wait for that. A background task sends such releases.
@@ -69,8 +69,8 @@ public:
                      std::chrono::nanoseconds took) const {
         if (options_.observer) notify(requests, tallies, took);
     }
-    /// Returns what the rounds that are over have left behind on the connections.
-    detail::LateReplies late_replies() const;
+    /// Adds what the rounds that are over have left behind on the connections.
+    void add_late_replies(detail::LateReplies& late) const;
     /// Appends an entry for each connection.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Appends an entry for each connection on which a release has no reply although its round is over.
@@ -114,7 +114,7 @@ private:
     bool closed_ = false;
 };
 
-/// One round, as ask() makes it. An event loop makes the same round in steps:
+/// One round, which a thread or an event loop makes in steps:
 ///
 ///     NodeGroup::OngoingRound round{group, requests, limits, tallies};
 ///     until = round.driver().advance();    // see RoundDriver; again after each event, until it returns
@@ -130,8 +130,7 @@ public:
 
     RoundDriver& driver() noexcept { return driver_; }
 
-    /// Must be called once the round is over. Has the unsent releases sent in the background, and notifies
-    /// the observer.
+    /// Must be called once the round is over. Notifies the observer.
     void finish();
 
 private:

@@ -1,8 +1,9 @@
 // The connections of one node in one lane. The *users* of a connection are the rounds that have a command
 // pending on it, or wait until they may write their command. Only one thread at a time calls these functions:
 // the thread that leads the lane or has it for itself, its background task, the thread of the event loop, or
-// the thread that closes the nodes. They lock the mutex of the Server only to use its health. It is not held
-// while a user continues, because the user may join and leave connections then.
+// the thread that closes the nodes. They lock the mutex of the Server when they begin and end connections, or
+// use the health of the node. It is not held while a user continues, because the user may join and leave
+// connections then.
 #include "../round/connection_choice.hpp"
 #include "../wire/verbs.hpp"
 #include "node.hpp"
@@ -63,12 +64,18 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
     return result;
 }
 
-ConnectionChoice Node::choose_locked(const Command& command, const Link* current, bool follows,
-                                     Clock::time_point now, bool needed) {
+/// If the node is not calm, `locked` is true: the caller has locked the mutex of the Server.
+ConnectionChoice Node::choose(const Command& command, const Link* current, bool follows,
+                              Clock::time_point now, bool needed, bool locked) {
     using Current = ConnectionSituation::Current;
-    const bool due = needed || server_->health.probe_due(now);
-    // If a late reply has come, the node is trusted again, and needs no probe.
-    if (due) server_->health.trust_late_replies();
+    bool due = needed;
+    bool trusted = true;
+    if (locked) {
+        due = due || server_->health.probe_due(now);
+        // If a late reply has come, the node is trusted again, and needs no probe.
+        if (due) server_->health.trust_late_replies();
+        trusted = server_->health.trusted();
+    }
     auto state = Current::none;
     if (current) {
         const auto& connection = *current->connection;
@@ -84,32 +91,36 @@ ConnectionChoice Node::choose_locked(const Command& command, const Link* current
     const auto choice = detail::choose_connection({.effect = detail::effect_of(command),
                                                    .follows_draining = follows,
                                                    .current = state,
-                                                   .trusted = server_->health.trusted(),
+                                                   .trusted = trusted,
                                                    .probe = due});
     const bool asks = choice.connection >= ConnectionChoice::Connection::current;
     // A release is no probe: if it were answered late, the next probe would come after another pause.
     const bool probes = !detail::cleans_up(detail::effect_of(command));
-    if (asks && due && probes && !server_->health.trusted())
-        server_->health.begin_probe(now, network_.entropy());
+    if (asks && due && probes && !trusted) server_->health.begin_probe(now, network_.entropy());
     return choice;
 }
 
 CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
-    const std::lock_guard guard{server_->mutex};
+    const auto& first = requests.front().command;
+    std::unique_lock lock{server_->mutex, std::defer_lock};
+    if (!is_calm()) lock.lock();
     // The rounds of another lane may have learned since refresh() that the server was replaced.
     if (config_.has_sentinels()) drop_former_locked();
-    const auto& first = requests.front().command;
     auto* current = current_link();
     auto* const before = requests.size() == 1 ? link_to_follow(first) : nullptr;
-    const auto choice = choose_locked(first, current, before != nullptr, now, needed);
+    const auto choice = choose(first, current, before != nullptr, now, needed, lock.owns_lock());
+    if (choice.connection == ConnectionChoice::Connection::fresh && current) {
+        if (!lock) lock.lock();
+        leave_address_locked(*current->connection);
+    }
+    if (lock) lock.unlock();
     switch (choice.connection) {
         case ConnectionChoice::Connection::none: return {};
         case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
         case ConnectionChoice::Connection::draining: current = before; break;
         case ConnectionChoice::Connection::current: break;
         case ConnectionChoice::Connection::fresh: {
-            if (current) leave_address_locked(*current->connection);
-            auto& fresh = begin_link_locked(now);
+            auto& fresh = begin_link(now);
             if (current) start_draining(*current, now);
             limit_draining();
             current = &fresh;
@@ -120,9 +131,9 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     return {current->connection.get(), choice.worth_waiting_for};
 }
 
-Node::Link& Node::begin_link_locked(Clock::time_point now) {
-    auto fresh = std::make_unique<Link>();
-    fresh->connection = connect_locked(now);
+Node::Link& Node::begin_link(Clock::time_point now) {
+    auto fresh = std::make_unique<Link>(server_->draining);
+    fresh->connection = connect(now);
     fresh->connection->set_collecting(options_.collects);
     links_.push_back(std::move(fresh));
     return *links_.back();
@@ -171,18 +182,30 @@ void Node::leave(const Connection& connection, const ConnectionUser& user, bool 
 /// The connection keeps its pending replies, but no SET is written on it any more. `since` is the beginning
 /// of the time for which it may drain.
 void Node::start_draining(Link& it, Clock::time_point since) noexcept {
-    if (std::exchange(it.drains, true)) return;
+    if (it.drains) return;
+    it.set_drains(true);
     it.until = since + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
 }
 
-/// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it. Its releases
-/// are not sent again. Otherwise their number would grow while the node is silent.
+/// Breaks a draining connection if there are too many: the oldest of this lane, or, if only all lanes
+/// together have too many, the oldest of this lane on which no command was sent. The next sweep() disconnects
+/// it. Its releases are not sent again. Otherwise their number would grow while the node is silent.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
-    if (std::ranges::count_if(links_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
-    auto& oldest = *(*std::ranges::find_if(links_, drains))->connection;
-    oldest.forget_releases();
-    oldest.fail(Errc::timed_out, "too many connections have replies pending");
+    const auto is_spare = [&](const auto& it) {
+        const auto& connection = *it->connection;
+        return drains(it) && it->users == 0 && !connection.was_ready() &&
+               !connection.pending().has_late_release();
+    };
+    auto oldest = links_.end();
+    if (std::ranges::count_if(links_, drains) > static_cast<std::ptrdiff_t>(max_draining))
+        oldest = std::ranges::find_if(links_, drains);
+    else if (server_->draining > max_draining)
+        oldest = std::ranges::find_if(links_, is_spare);
+    if (oldest == links_.end()) return;
+    auto& connection = *(*oldest)->connection;
+    connection.forget_releases();
+    connection.fail(Errc::timed_out, "too many connections have replies pending");
 }
 
 // ---- Progress
@@ -256,9 +279,11 @@ void Node::let_users_continue(Link& it, const Before& before, Clock::time_point 
     // Replies that a round awaits are answers. Their rounds record that the node is alive.
     const bool late = replied && before.pending - pending > connection.pending().answered() - before.answered;
     if (late && before.was_ready) {
-        const std::lock_guard guard{server_->mutex};
-        server_->health.replied_late();
-        answered_locked();
+        answered();
+        if (!server_->calm) {
+            const std::lock_guard guard{server_->mutex};
+            server_->health.replied_late();
+        }
     }
     deliver_answers(it, now);
     if (replied) record_sign_of_life(it, now);
@@ -437,9 +462,8 @@ void Node::sweep(Clock::time_point now, bool repeats) {
         // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
         for (std::size_t i = 0; i < links_.size(); ++i)
             if (links_[i]->connection->broken()) fail_users(*links_[i], now);
-        const std::lock_guard guard{server_->mutex};
-        drop_unused_locked(now);
-        again = repeats && repeat_releases_locked(now);
+        drop_unused(now);
+        again = repeats && repeat_releases(now);
     }
 }
 
@@ -449,7 +473,7 @@ bool Node::has_to_sweep() const noexcept {
            std::ranges::any_of(links_, [](const auto& it) { return it->drains || it->connection->broken(); });
 }
 
-void Node::drop_unused_locked(Clock::time_point now) {
+void Node::drop_unused(Clock::time_point now) {
     for (auto it = links_.begin(); it != links_.end();) {
         if (!is_over(**it, now)) {
             ++it;
@@ -458,12 +482,12 @@ void Node::drop_unused_locked(Clock::time_point now) {
         auto taken = std::move((*it)->connection);
         it = links_.erase(it);
         if (taken->broken() || taken->pending().none()) {
-            drop_locked(std::move(taken), now);
+            drop(std::move(taken), now);
         } else if (taken->hangs(now)) {
-            drop_locked(std::move(taken), now, Errc::timed_out, detail::while_connecting);
+            drop(std::move(taken), now, Errc::timed_out, detail::while_connecting);
         } else {
             taken->forget_releases();
-            drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+            drop(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
         }
     }
 }
@@ -471,16 +495,18 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. Later
 /// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
 /// connection has broken now.
-bool Node::repeat_releases_locked(Clock::time_point now) {
-    if (config_.kept_releases->none()) return false;
-    bool has_broken = false;
-    config_.kept_releases->send_again(answers_locked(), now, [&](const auto& releases) {
-        auto* const current = current_link();
-        auto& connection = *(current ? *current : begin_link_locked(now)).connection;
-        connection.repeat(releases);
-        has_broken = connection.broken();
-    });
-    return has_broken;
+bool Node::repeat_releases(Clock::time_point now) {
+    auto& kept = *config_.kept_releases;
+    if (kept.none()) return false;
+    std::unique_lock lock{server_->mutex};
+    const bool answers = answers_locked();
+    lock.unlock();
+    if (!kept.may_send(answers, now)) return false;
+    auto* const current = current_link();
+    auto& connection = *(current ? *current : begin_link(now)).connection;
+    kept.send_again(answers, now, [&](const detail::PendingReply& release) { connection.repeat(release); });
+    connection.flush();  // may keep a release, so it comes after send_again()
+    return connection.broken();
 }
 
 /// Returns true if the connection has no users and no further use. A connection that has drained becomes the
@@ -495,8 +521,10 @@ bool Node::is_over(Link& it, Clock::time_point now) {
     const bool replaced = std::ranges::any_of(links_, [&](const auto& other) {
         return other.get() != &it && !other->drains && !other->connection->broken();
     });
-    it.drains = replaced || may_lead_to_former_master(connection, now) || !connection.ready();
-    return it.drains;
+    if (replaced || may_lead_to_former_master(connection, now) || !connection.ready()) return true;
+    it.set_drains(false);
+    it.given_up = false;
+    return false;
 }
 
 }  // namespace redlock

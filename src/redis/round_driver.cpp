@@ -36,6 +36,7 @@ RoundDriver::~RoundDriver() {
 }
 
 void RoundDriver::end() noexcept {
+    if (std::exchange(has_ended_, true)) return;  // the tallies may not exist any more
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         try {
             if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);

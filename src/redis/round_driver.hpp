@@ -80,6 +80,7 @@ private:
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
     WokenRounds& woken_;
+    bool has_ended_ = false;                // end() was called
     bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
     Clock::time_point now_;                 // updated after each step that takes time
     detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once

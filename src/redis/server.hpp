@@ -8,6 +8,7 @@
 #include "../os/resolution.hpp"
 #include "../round/node_health.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,15 +29,21 @@ struct NodeEvent {
     std::size_t commands = 0;
 };
 
-/// All members are guarded by `mutex`, which is never held across a wait.
+/// All members but the atomic ones are guarded by `mutex`. It is not held during a system call, and a round
+/// does not lock it while the node is calm. Otherwise a thread of low priority could lose its processor with
+/// a mutex that the others need.
 struct Server {
     std::mutex mutex{};
     detail::NodeHealth health{};
     std::shared_ptr<Resolution> resolution{};  ///< the newest; a connection may still use an older one
     std::string named{};                       ///< bytes of the address that the Sentinels have named last
     std::size_t first_address = 0;  ///< the index of the address that the next connection tries first
-    std::uint64_t answered = 0;     ///< KeptReleases::changes() when the node answered last
     std::vector<NodeEvent> events{};
+    /// The node has not failed since it has last answered in time, so its health cannot change before it
+    /// fails. Written under `mutex`.
+    std::atomic<bool> calm{true};
+    std::atomic<std::uint64_t> answered{0};  ///< KeptReleases::changes() when the node answered last
+    std::atomic<std::size_t> draining{0};    ///< draining connections of all lanes
 };
 
 }  // namespace redlock

@@ -1,13 +1,14 @@
-// Decides which connection to a node a command uses, and when the command is written, if rounds share the
-// connections: the rounds of an event loop, or those of many threads. A node is one of the N Redis masters
-// that vote. A round sends one command to the nodes and counts their votes. The functions are pure: they have
-// no sockets and no clock.
+// Decides which connection to a node a command uses, and when the command is written. A node is one of the N
+// Redis masters that vote. A round sends one command to the nodes and counts their votes. A lane is the
+// connections that one round, or several, use at a time. The functions are pure: they have no sockets and no
+// clock.
 //
-// All these rounds use the same connection to a node, the *current* one. Therefore a release is
-// written behind its SET, and a SET behind an earlier release of its resource, unless the connection drains
-// in between. If a round gives the node up, or a reply has been missing for longer than node_timeout, the
-// current connection *drains*: its pending replies are still read, and the next command begins a fresh
-// connection, which becomes the current one.
+// All rounds of a lane use the same connection to a node, the *current* one. Therefore a release is written
+// behind its SET, and a SET behind an earlier release of its resource. If the connection drains in between,
+// a release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If a
+// round gives the node up, or a reply has been missing for longer than node_timeout, the current connection
+// *drains*: its pending replies are still read, and the next command begins a fresh connection, which becomes
+// the current one.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.

@@ -14,20 +14,21 @@
 // The answered entries come before the pending ones. Removed entries keep the memory of their texts for later
 // commands.
 //
-// Some commands must be sent on the connection on which an earlier command is pending, because they could
+// Some commands are sent on the connection on which an earlier command is pending, because they could
 // overtake it on another connection. The entries have what is needed to find this connection. In the table,
 // the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket* identifies
 // a client that waits in a queue, and enter_queue is the command with which this client enters the queue. The
 // *holder description* is a text beside the lock for people to read:
 //
-//     pending here                            | must follow on this connection
+//     pending here                            | follows on this connection
 //     ----------------------------------------+------------------------------------------------
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
 //     the writing of a holder description     | its deletion
-//     a release                               | the next SET of one of its resources, and the deletion of
-//                                             | the holder description
+//     a release                               | the deletion of the holder description; mostly also the
+//                                             | next SET of one of its resources, which the old key would
+//                                             | otherwise refuse
 //     the deletion of a holder description    | the writing of the next one
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "round/repeated_releases.hpp"
+#include "round/kept_releases.hpp"
 
 namespace redlock::test {
 namespace {
@@ -72,6 +72,8 @@ std::ptrdiff_t releases_sent_to(const MemoryServer& server) {
 // ---- The rounds share connections
 
 struct RepeatedRelease : SharedWorld {
+    using SharedWorld::SharedWorld;
+
     /// Acquires on all nodes. Node 1 then executes nothing any more.
     void acquire_and_silence(const std::string& resource = "r") {
         acquire(resource, "A");
@@ -484,6 +486,37 @@ TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEach
     release_without_waiting();
     run_for(1s);
     EXPECT_LE(network.server(1).connections(), 10U);
+}
+
+/// On such a lane, commands are not collected.
+struct RepeatedReleaseWrittenAtOnce : RepeatedRelease {
+    RepeatedReleaseWrittenAtOnce() : RepeatedRelease({}, nullptr, NodeGroup::Writes::at_once) {}
+};
+
+// The server ends two connections. When the release of the first one is sent again on the second one, this
+// reads its last reply: the refusal of another release, which is to be sent again, too.
+TEST_F(RepeatedReleaseWrittenAtOnce, GoesOverAConnectionThatHasJustEnded) {
+    release_at_silent_server();
+    begin(Verb::query, "r", "A");
+    run();
+    auto& server = network.server(1);
+    server.paused = false;  // for new connections
+    network.pass(2s);
+    acquire("a probe", "B");
+    run();
+    run_for(5ms);
+    acquire("another", "B");
+    run();
+    run_for(5ms);
+    ASSERT_EQ(value(1, "another"), "B");
+    refuse_releases(server, "MISCONF Redis is configured to save RDB snapshots");
+    begin(Verb::compare_and_delete, "another", "B", {.awaits_answers = false});
+    end_rounds();
+    server.close_connections(network.clock().now());
+    network.pass(2ms);
+    run_for(5ms);
+    expect_to_be_sent_by_rounds();
+    EXPECT_EQ(value(1, "another"), "");
 }
 
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
@@ -992,8 +1025,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnothe
 // The newest releases replace the oldest ones.
 TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
     std::deque<Lock> locks;
-    for (std::size_t i = 0; i < detail::max_repeated_releases + 10; ++i)
-        locks.push_back(held(std::to_string(i)));
+    for (std::size_t i = 0; i < max_kept_releases + 10; ++i) locks.push_back(held(std::to_string(i)));
     for (std::size_t node = 0; node < size; ++node) {
         network.server(node).refuses = true;
         network.server(node).close_connections(now());

@@ -51,6 +51,7 @@ public:
         suspended_at_ = instant;
         suspended_for_ = span;
     }
+    std::function<void()> during_connect{};
     bool has_memory = true;
     bool has_wakeup = false;
     /// Returns how often a thread has woken the leader.
@@ -61,6 +62,7 @@ public:
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override {
         if (!std::exchange(has_memory, true)) throw std::bad_alloc{};
+        if (during_connect) during_connect();
         return memory_.connect(address, longest_wait, error);
     }
     void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
@@ -176,6 +178,36 @@ protected:
     WatchedNetwork network{memory};
     const NodesOptions options{.round = Round::all_at_once};
 };
+
+// A thread of low priority may lose its processor in a system call, and others need the mutex.
+TEST_F(InMemory, NoServerIsLockedDuringASystemCall) {
+    const auto configs = with_servers(memory.configs());
+    std::size_t connections = 0;
+    std::size_t unlocked = 0;
+    network.during_connect = [&] {
+        ++connections;
+        const OtherThread other{[&] {
+            for (const auto& it : configs) {
+                const std::unique_lock lock{it.server->mutex, std::try_to_lock};
+                if (lock) ++unlocked;
+            }
+        }};
+    };
+    Lane lane{configs, options, network};
+    for (int i = 0; i < 2; ++i) {
+        Asked set{Verb::set_if_absent, "r", "A"};
+        set.ask(lane);
+        memory.pass(5ms);
+        memory.server(2).paused = true;
+        Asked release{Verb::compare_and_delete, "r", "A", {.awaits_answers = false}};
+        release.ask(lane);
+        memory.server(2).close_connections(memory.clock().now());  // the release is to be sent again
+        memory.pass(5ms);
+        memory.server(2).paused = false;
+    }
+    EXPECT_GT(connections, configs.size()) << "a connection was begun for a release, too";
+    EXPECT_EQ(unlocked, connections * configs.size());
+}
 
 // ---- One set of connections
 
@@ -452,7 +484,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     rounds.emplace(memory.configs(), options, network);
     auto& mine = release("mine");
     mine.request.to = NodeSet{0b001};
-    auto& theirs = release("theirs");
+    auto& theirs = asked.emplace_back(Verb::query, "theirs", "");
     theirs.request.to = NodeSet{0b010};
     network.during_wait([&] {
         begin(theirs);
@@ -463,7 +495,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     EXPECT_TRUE(others.front()->out_of_memory());
     EXPECT_EQ(mine.tally[0].vote, Vote::refused);
     make(theirs);
-    EXPECT_EQ(theirs.tally[1].vote, Vote::refused);
+    EXPECT_EQ(theirs.tally[1].vote, Vote::granted) << theirs.tally[1].detail;
 }
 
 TEST_F(SharedRoundsOfThreads, ThrowInTheLeader) {
@@ -575,9 +607,9 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutSharing) {
     EXPECT_THAT(log(0), ElementsAre("1 SET", "3 PING", "3 EVAL", "2 EVALSHA"));
 }
 
-// B5. The SET of one lease is pending on the shared lane. A round for each extension could take too long
-// together.
-TEST_F(LanesOfOneProcessor, RenewsLeasesInOneRoundBehindASetInTheSharedSet) {
+// B5. The SET of one lease is pending on the shared lane, whose leader gets no processor. The watchdog leaves
+// out the node from which the reply is missing.
+TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetInTheSharedSet) {
     share([this] {
         memory.server(2).paused = true;
         set("theirs");
@@ -585,13 +617,16 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesInOneRoundBehindASetInTheSharedSet) {
     set("mine");
     const Asked first{Verb::compare_and_expire, "theirs", "owner of theirs"};
     const Asked second{Verb::compare_and_expire, "mine", "owner of mine"};
-    const std::array requests{first.request, second.request};
-    std::array tallies{first.tally, second.tally};
-    calm_down();
-    memory.pass(5ms);
-    forget_logs();
-    in_watchdog([&] { group->ask(requests, {}, tallies); });
-    EXPECT_THAT(log(0), ElementsAre(testing::StartsWith("2 EVAL"), testing::StartsWith("2 EVAL")));
+    for (const auto& requests : {std::vector{first.request, second.request}, std::vector{first.request}}) {
+        std::vector<Tally> tallies(requests.size(), first.tally);
+        network.during_wait([&] {
+            const OtherThread watchdog{[&] { in_watchdog([&] { group->ask(requests, {}, tallies); }); }};
+        });
+        set("busy");
+        release("busy");
+        for (const auto& it : tallies) EXPECT_EQ(it.granted(), 2U);
+        EXPECT_EQ(tallies[0][2].detail, detail::set_is_pending);
+    }
 }
 
 // The thread of the watchdog does not wait for the leader, and the leader writes the description later.

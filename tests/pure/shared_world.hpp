@@ -22,10 +22,12 @@ class SharedWorld : public testing::Test {
 protected:
     static constexpr std::size_t size = 3;
 
-    explicit SharedWorld(std::vector<NodeConfig> configs = {}, Observer* observer = nullptr)
+    explicit SharedWorld(std::vector<NodeConfig> configs = {}, Observer* observer = nullptr,
+                         NodeGroup::Writes writes = NodeGroup::Writes::collected)
         : group{configs.empty() ? network.configs() : configs,
                 {.round = Round::all_at_once, .observer = observer},
-                network} {}
+                network,
+                writes} {}
 
     SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner, RoundLimits limits = {},
                        std::chrono::milliseconds ttl = 10s) {

@@ -355,6 +355,32 @@ TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnIsForgotten) {
     for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
 }
 
+// A connection that has drained, and whose releases were sent again then, is the current one again.
+TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnWasSilentBefore) {
+    auto& server = network.server(2);
+    const auto make_rounds = [&](int count, Clock::duration pause) {
+        for (int i = 0; i < count; ++i) {
+            (void)lock("another").try_acquire();
+            network.pass(pause);
+        }
+    };
+    server.refuses = true;
+    make_rounds(30, 100ms);  // the next pauses are long
+    server.refuses = false;
+    server.pauses_after = 1;  // it answers the handshake only
+    for (int i = 0; i < 100 && !server.paused; ++i) make_rounds(1, 100ms);
+    make_rounds(3, 70ms);
+    network.resume(2);
+    make_rounds(10, 1s);
+    ASSERT_EQ(server.connections(), 1U) << "or this shows nothing";
+    auto it = held();
+    network.pass(1min);
+    server.forget_connections();
+    it.unlock();
+    make_rounds(5, 100ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
 TEST_F(ReleaseWithoutAReply, NeedsNoSecondConnectionToASlowServer) {
     auto it = held();
     for_each_server([&](auto& server) { server.latency = node_timeout * 6 / 10; });

@@ -1,0 +1,149 @@
+// The releases of one node that are to be sent again. A RedisNodes has several Node objects for each node:
+// one in each lane of its threads, and one for each event loop. Each of them may send what the others have
+// left behind.
+//
+// A release must arrive, or its keys stay until their ttl ends. From its sending until its reply, it is in
+// one of these places:
+//
+//     place                          | it leaves the place, and is
+//     -------------------------------+-----------------------------------------------------------------------
+//     PendingReplies of a connection,| answered, or refused for good → done
+//     its round awaits the reply     | refused in this form → written again on this connection
+//                                    | on a connection that breaks → sent once more by its round
+//                                    | left by its round, which is over → late
+//     PendingReplies of a connection,| answered → done
+//     late                           | refused for now → here, for a pause
+//                                    | on a connection that breaks → here
+//                                    | on one on which nothing comes for a node_timeout → here, if it was
+//                                    | not sent again before, and its SET is not pending there
+//                                    | on one of too many draining connections, or on one that has drained
+//                                    | for as long as its keys live → given up
+//     here                           | sent again, on the next connection of any Node object → late
+//                                    | one of too many, or sent too often → given up
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include "pending_replies.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace redlock {
+
+/// The largest number of releases of one node that are sent again together. If there are more, the oldest
+/// ones are dropped, and their keys stay until their ttl ends.
+inline constexpr std::size_t max_kept_releases = 2048;
+/// The largest number of connections whose releases are kept without a copy, which needs no memory.
+inline constexpr std::size_t max_kept_connections = 64;
+
+/// Any thread may call the functions.
+class KeptReleases {
+public:
+    KeptReleases() { of_connections_.reserve(max_kept_connections); }
+
+    /// Keeps the releases to repeat of a connection. `answered` is true if the server has answered on it,
+    /// unless the last answer was that it executes no commands now (BUSY or LOADING).
+    void keep(detail::PendingReplies pending, bool answered) noexcept {
+        if (pending.releases_to_repeat() == 0) return;
+        const std::lock_guard guard{mutex_};
+        keep_locked(std::move(pending), answered);
+    }
+
+    /// Keeps a release that the server has refused for now, on a connection that is in order. The releases of
+    /// the node are not sent again before `until`, because the server would probably refuse them again.
+    void keep_refused(detail::PendingReplies release, Clock::time_point until) noexcept {
+        if (release.releases_to_repeat() == 0) return;
+        const std::lock_guard guard{mutex_};
+        not_before_ = until;
+        keep_locked(std::move(release), false);
+    }
+
+    /// Returns a number that is larger after each call of keep() that has kept something. If it has not
+    /// changed since the server has answered, the server should answer the kept releases, too.
+    std::uint64_t changes() const noexcept { return changes_; }
+
+    bool none() const noexcept { return !any_; }
+
+    /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
+    /// now, and no kept release is that of a connection on which it had answered. A server that has ended
+    /// thus gets one attempt, whose connection is not answered, and the next one when it answers again.
+    bool may_send(bool answers, Clock::time_point now) const noexcept {
+        const std::lock_guard guard{mutex_};
+        return may_send_locked(answers, now);
+    }
+
+    /// Calls `send` with each release, the oldest first, and then forgets them all. Does nothing unless
+    /// may_send(). `send` must not call any function of this object. If it throws, all releases are kept.
+    template <class Send>
+    void send_again(bool answers, Clock::time_point now, Send send) {
+        const std::lock_guard guard{mutex_};
+        if (!may_send_locked(answers, now)) return;
+        std::size_t count = 0;
+        for (const auto& it : of_connections_) count += it.releases_to_repeat();
+        auto dropped = count - std::min(count, max_kept_releases);
+        for (const auto& it : of_connections_)
+            it.for_each_release_to_repeat([&](const detail::PendingReply& release) {
+                if (dropped > 0)
+                    --dropped;
+                else
+                    send(release);
+            });
+        of_connections_.clear();
+        any_ = has_answered_ = false;
+    }
+
+    /// Lets a server that does not answer have one attempt, because no round may come any more.
+    void permit_attempt() noexcept {
+        const std::lock_guard guard{mutex_};
+        not_before_ = {};
+        has_answered_ = any_;
+    }
+
+private:
+    bool may_send_locked(bool answers, Clock::time_point now) const noexcept {
+        return any_ && now >= not_before_ && (answers || has_answered_);
+    }
+
+    void keep_locked(detail::PendingReplies pending, bool answered) noexcept {
+        any_ = true;
+        has_answered_ = has_answered_ || answered;
+        ++changes_;
+        if (of_connections_.size() == max_kept_connections) {
+            if (copy_to_last(pending)) return;
+            of_connections_.erase(of_connections_.begin());
+        }
+        of_connections_.push_back(std::move(pending));
+    }
+
+    /// Returns false if there are too many releases, or no memory.
+    bool copy_to_last(const detail::PendingReplies& pending) noexcept {
+        auto& last = of_connections_.back();
+        if (last.releases_to_repeat() >= max_kept_releases) return false;
+        try {
+            pending.for_each_release_to_repeat([&](const detail::PendingReply& release) {
+                last.sent_again(release).repeats = release.repeats;
+            });
+        } catch (const std::bad_alloc&) {  // to send a release twice does no harm
+            return false;
+        }
+        return true;
+    }
+
+    mutable std::mutex mutex_{};
+    // Guarded by mutex_.
+    std::vector<detail::PendingReplies> of_connections_{};
+    bool has_answered_ = false;  // the server, on the connection of a kept release
+    Clock::time_point not_before_{};
+    // Written under mutex_.
+    std::atomic<bool> any_{false};
+    std::atomic<std::uint64_t> changes_{0};
+};
+
+}  // namespace redlock
