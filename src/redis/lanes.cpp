@@ -44,6 +44,12 @@ static bool in_watchdog() noexcept {
     return detail::renewal_context().renewals != nullptr;
 }
 
+/// Returns true for the extensions of a watchdog. They do not follow a command on another lane, because they
+/// must not wait for another thread. Instead the node is left out (without_overtaking()).
+static bool leaves_nodes_out(std::span<const Request> requests) noexcept {
+    return in_watchdog() && detail::effect_of(requests.front().command) == detail::KeyEffect::extends;
+}
+
 /// Returns for how long a round follows the leader. A watchdog must report losses in time.
 static Lane::Follows follows(const RoundLimits& limits) noexcept {
     using Follows = Lane::Follows;
@@ -118,8 +124,9 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Cou
                              .calm = next};
     const std::lock_guard guard{mutex_};
     CountedLane* to_follow = nullptr;
-    for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
-        to_follow = find_to_follow_locked(requests[i].command);
+    if (!leaves_nodes_out(requests))
+        for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
+            to_follow = find_to_follow_locked(requests[i].command);
     in.follows = to_follow != nullptr;
     const auto choice = detail::choose_lane(in);
     auto& lane = choice == detail::LaneChoice::to_follow ? *to_follow
@@ -218,7 +225,7 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
         auto& lane = choose(requests, round.count());
         const Use use{*this, lane};
         read_late();
-        if (requests.size() == 1) {
+        if (requests.size() == 1 && !leaves_nodes_out(requests)) {
             made = lane.ask(requests, limits, tallies, follows(limits));
         } else {
             const auto rest = without_overtaking(requests, lane, tallies);

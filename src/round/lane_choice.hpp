@@ -19,7 +19,8 @@ inline constexpr unsigned rounds_until_alone = 64;
 
 /// What is known when a round begins.
 struct LaneSituation {
-    /// A command that this one must not overtake is unanswered on a lane.
+    /// A command that this one must not overtake is unanswered on a lane. False for the extensions of a
+    /// watchdog, which leave out the nodes from which the reply is missing.
     bool follows = false;
     /// A watchdog extends leases. Its rounds must not depend on the processor time of another thread.
     bool of_watchdog = false;
