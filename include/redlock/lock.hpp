@@ -46,9 +46,9 @@
 // the same resource, and may share one Nodes. A watchdog calls two kinds of functions: LockOptions::on_lost,
 // and each std::stop_callback on lost(). They run in threads of the watchdog, with one exception: if extend()
 // finds that the lock is lost, it runs each std::stop_callback in the thread of its caller. All these
-// functions may release or destroy the lock, although it may belong to another thread. While a thread is in a
-// function of this library, or in a function that the library has called, neither pthread_cancel() nor
-// pthread_exit() may end the thread, because that would end the process. A std::stop_token ends a wait.
+// functions may release or destroy the lock, although it may belong to another thread. A thread in a function
+// of this library, or in a function that the library has called, must not be ended by pthread_cancel() or
+// pthread_exit(): the process would end. A std::stop_token ends a wait.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //
@@ -57,7 +57,7 @@
 //   free         not acquired, or released
 //   held         acquired, and the validity has not ended
 //   lapsed       acquired, and the validity has ended without a release
-//   unconfirmed  released, but less than a majority has confirmed the release
+//   unconfirmed  released, but too few nodes have confirmed it; can be released again, see release()
 //
 // What a function does depends on the state. "acquire" stands for all functions that acquire:
 //
@@ -156,7 +156,7 @@ public:
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
     /// watchdog). After a failure no node that can be reached keeps a key of this call. If the connection to
-    /// a node broke before the node answered, the key can stay there for one ttl.
+    /// a node broke before the node answered, or if memory runs out, the key can stay there for one ttl.
     Result acquire() { return acquire(std::stop_token{}); }
 
     /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
@@ -168,9 +168,9 @@ public:
 
     /// Makes attempts until one succeeds, a retry is pointless (as after a wrong password), or `span` is
     /// over. Their number is not limited. Blocks for at most `span` plus one node_timeout, in which the last
-    /// attempt deletes its keys. If memory runs out meanwhile, the call can take `span` plus two
-    /// node_timeouts. Returns the outcome of the last complete attempt, or `deadline` if there was none.
-    /// Makes no attempt if `span` is not positive.
+    /// attempt deletes its keys. If memory runs out meanwhile, the deletion is tried again for one
+    /// further node_timeout. Returns the outcome of the last complete attempt, or `deadline` if there was
+    /// none. Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
@@ -265,7 +265,7 @@ private:
     }
 
     /// Returns how long it is until an instant of any clock; zero if the instant has passed or is NaN.
-    /// Returns the longest duration for an instant that is more than 146 years away. The seconds are compared
+    /// Returns the longest duration if it is more than half of that (146 years). The seconds are compared
     /// as floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {

@@ -150,9 +150,10 @@ enum class Round : std::uint8_t {
 
 /// The limits of a round. In addition, each node has its node_timeout.
 struct RoundLimits {
-    /// The instant at which the whole round ends at the latest.
+    /// The instant at which the whole round ends at the latest. (A release is then still sent to the nodes
+    /// that were not asked, without waiting for them.)
     Clock::time_point deadline = Clock::never();
-    /// No further node is asked after a stop was requested.
+    /// No further node is asked after a stop was requested, except by a release.
     std::stop_token stop{};
     /// False for a compare_and_delete or describe_holder that is written without waiting for the replies.
     bool awaits_answers = true;
@@ -328,8 +329,8 @@ protected:
 
 /// The resources for which other clients have recently waited, as far as this process knows. To acquire such
 /// a resource, a fair lock enters the queue before its first attempt. The set is a hash table of flags
-/// without the names. It can be wrong, because two resources can have the same flag. Then one command is
-/// wasted.
+/// without the names. It can be wrong, because two resources can have the same flag. A client then enters
+/// the queue of a free resource.
 class ContendedResources {
 public:
     bool contains(std::string_view resource) const noexcept {

@@ -1,4 +1,4 @@
-// The options of a Lock. Each field states its meaning and limits. The default is the initialiser. The
+// The options of a Lock. Each field states its meaning and limits. Its initialiser is the default. The
 // constructor of a Lock checks the options with check().
 #pragma once
 
@@ -63,8 +63,8 @@ struct LockOptions {
 
     /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, acquire()
     /// gives up only after retry.attempts failures in a row for other reasons than another holder. With 0,
-    /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is
-    /// (retry.attempts − 1) × retry.delay, which is 400 ms by default.
+    /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is that of the
+    /// longest pauses without `fair`: (retry.attempts − 1) × retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
@@ -97,8 +97,8 @@ struct LockOptions {
     /// status` show the text. At most 1000 bytes; empty for none. The text is kept in a further key with the
     /// ttl of the lock. A `shared` lock has no such text.
     ///
-    /// No operation waits for the text or repeats it. So if a connection breaks, the text may be missing on
-    /// this node until the next extension, or may stay after the release until the ttl is over.
+    /// No operation waits for the text or repeats it. So the text may be missing on a node until the next
+    /// extension, or may stay after the release until the ttl is over, mostly because a connection broke.
     std::string holder{};
 
     /// The address of a redlock::Watchdog, which extends the lock while the lock is held, and reports its

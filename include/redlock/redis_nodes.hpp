@@ -36,9 +36,10 @@ struct NodesOptions {
     /// 10000.
     std::size_t max_idle = 64;
 
-    /// If true, the rounds of all threads share one connection to each node while more rounds are under way
-    /// than the machine has processors. The commands of many threads then go out in one write. In all other
-    /// cases, each round has connections for itself.
+    /// If true, the rounds of all threads share one connection to each node when more rounds are under way
+    /// than the machine has processors, and for some time after that. The commands of many threads then go
+    /// out in one write. Otherwise, each round has connections for itself, except to follow a command of an
+    /// earlier round on its connection.
     bool share_connections = true;
 
     /// After how much time without traffic the system checks whether a connection is alive (TCP keepalive). A

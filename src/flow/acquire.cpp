@@ -34,7 +34,7 @@ Flow Acquire::run_in_queue() {
         if (nodes().contended().contains(request_.resources.front())) {
             // Other clients have waited for the resource a moment ago, so this client queues before its first
             // attempt. The attempt must follow before the deadline, because only an attempt can report that
-            // the resource is held. latest_attempt() leaves the attempt twice the time that is passed here.
+            // the resource is held. So latest_attempt() has to leave twice half a node_timeout.
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;
@@ -106,7 +106,7 @@ Flow Acquire::wait_in_queue() {
         const auto waiting = place_->wait(latest_);
         co_await waiting;
     }
-    // If the time for waiting is over, the next attempt is the last one.
+    // If the time for waiting is over, the next attempt is the last one, also because of `latest_`.
     last_attempt_ = place_->wake() == PlaceInQueue::Wake::over;
     if (place_->wake() == PlaceInQueue::Wake::no_queue) {
         // No node keeps a queue. Pause as without LockOptions::fair, but not beyond queue_timeout.

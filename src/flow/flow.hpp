@@ -25,7 +25,8 @@
 //      a co_await expression too early or twice.
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
 //   3. A flow is a member function of a Steps object, and has no parameters. Its frame is then in the memory
-//      of the operation, and it has no references that can dangle.
+//      of the operation, and it has no references that can dangle. A function with parameters that only
+//      returns another flow, such as PlaceInQueue::wait(), stores them in its object.
 //   4. A flow has no Tally as a variable or result, because frames have to be small. The tallies are objects
 //      of their own in the memory of the operation, or members of the Steps objects.
 //   5. A flow that waits long must not keep a tally, because an event loop can have thousands of such flows.
@@ -58,8 +59,8 @@ class LeaseState;
 
 namespace redlock::flow {
 
-/// Converts to the value that a function returns, so that std::optional::emplace() constructs it in place.
-/// The users of flows need it for a Flow, which cannot be assigned.
+/// Converts to the value that a function returns, so that std::optional::emplace() constructs it in place, as
+/// a Flow, which cannot be assigned, or a large Result: `flow.emplace(InPlace{[&] { return steps.run(); }})`.
 template <class Function>
 struct InPlace {
     Function function;
@@ -107,7 +108,7 @@ private:
 };
 
 /// Owns an object in the memory for the frames. The owner is always a variable of a flow: variables are
-/// destroyed in the reverse order, as the stack demands.
+/// destroyed in the reverse order, as the stack demands. It may be reset earlier if its object is the last.
 struct DestroyInFrames {
     template <class Object>
     void operator()(Object* object) const noexcept {
@@ -304,7 +305,7 @@ public:
 inline constexpr std::size_t memory_of_frames = 2048;
 
 /// An operation of the blocking front. It never needs the heap: there is also room for the votes of an
-/// attempt and of its release.
+/// attempt and of its release, with 64 bytes each for what is stored beside a Tally.
 using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.

@@ -80,7 +80,7 @@ Flow PlaceInQueue::find_home() {
     const auto earlier = homes_ & ~(NodeSet{}.set() << home);
     listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
     if (listens_) co_return std::error_code{};
-    if (!may_stay) {
+    if (!may_stay) {  // the home node has failed, so its queue is left even if no other node is found
         const auto leaving = leave_queue();
         co_await leaving;
     }
@@ -135,8 +135,8 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // The home node grants the question if the resource is reserved for this waiter. In a pause, only another
-    // client can have reserved it, because the question could not.
+    // The home node grants the question if the resource is reserved for this waiter. In a pause, another
+    // client must have reserved it, because the question was sent without `may_take`.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
         place_ = answer.place;
@@ -153,7 +153,7 @@ Flow PlaceInQueue::ask_and_sleep() {
     const auto may_come_from = timing_.may_come_from();
     if (by_another && clock_.now() < may_come_from) {
         co_await pause(clock_, std::min(limits_.deadline, may_come_from), limits_.stop);
-        co_return std::error_code{};  // asks again
+        co_return std::error_code{};  // wait_within_limits() asks again
     }
     state_ = by_another ? State::woken : State::reserved;
     wake_ = Wake::attempt;
@@ -257,6 +257,7 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
 /// processed it, the waiter disconnects. Otherwise a release could wake it although it does not expect that.
+/// The node will process a command that was sent, and whose reply the decided round did not await.
 void PlaceInQueue::record_departure(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)

@@ -37,16 +37,16 @@ namespace redlock::flow {
 ///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
-///               | node                                         | its question has reserved the resource
-///               |                                              | → reserved (→ woken in a pause, see
-///               |                                              | failed_when_woken())
+///               | node                                         | the node grants its question → reserved,
+///               |                                              | or → woken in a pause (WaiterTiming), in
+///               |                                              | which the question reserves nothing
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node
 ///               | attempt takes the ticket out of the queue    | → listening
 ///               |                                              | the attempt may not have reached it
 ///               |                                              | → away
-///     reserved  | as woken, but by its own question            | as woken
+///     reserved  | its own question has reserved the resource   | as woken
 ///
 /// An attempt that the waiter makes although it was not woken changes no state. leave() takes the ticket out
 /// of the queue. If a flow is destroyed before its end, for_each_unreleased() does so.
@@ -59,7 +59,7 @@ public:
 
     enum class Wake : std::uint8_t {
         attempt,   ///< An attempt is worth making.
-        over,      ///< None of the others until the time was over or a stop was requested. The ticket may
+        over,      ///< The time was over, or a stop was requested, before one of the others. The ticket may
                    ///< still be in the queue.
         no_queue,  ///< No node keeps a queue for this client.
     };

@@ -45,10 +45,10 @@
 //
 //     step    | what the driver does
 //     --------+----------------------------------------------------------------------------------------------
-//     ask     | It *checks out* a connection to the node, that is, takes an open connection or begins a new
-//             | one, and sends the commands on it.
-//     give_up | The time of the node is over. The driver *checks in* the connection, that is, gives it back.
-//             | If `timed_out` is true, the node has failed, and loses its trust.
+//     ask     | It *joins* a connection to the node, that is, takes an open connection or begins a new one,
+//             | and sends the commands on it.
+//     give_up | The time of the node is over. The driver *leaves* the connection. If `timed_out` is true, the
+//             | node has failed, and loses its trust.
 //     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
@@ -58,15 +58,15 @@
 //     for (;;) {
 //         const auto step = round.next(clock.now());
 //         if (step.kind == Kind::ask) join(step.node);
-//         if (step.kind == Kind::give_up) check_in(step.node);
+//         if (step.kind == Kind::give_up) leave(step.node);
 //         if (step.kind == Kind::wait) wait(step.until);
 //         if (step.kind == Kind::done) break;
 //     }
 //
 // In the step `ask`, there are two exceptions:
 //
-// - The driver can *postpone* an untrusted node: it checks out no connection, and the step `ask` can come
-//   again later. The driver does not postpone the node if its probe is due, if the command is a release, or
+// - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
+//   later. The driver does not postpone the node if its probe is due, if the command is a release, or
 //   if the outcome of the round depends on this node (needs()).
 // - The driver can *exclude* a request from the node, that is, not send this request there. In a round with
 //   several requests, the driver does so if a request extends a lock whose SET is still unanswered on another
@@ -122,9 +122,8 @@
 //          | connecting                   | the command does not write or delete a description.
 //
 // Case 3 gives new connections the time to send. If the round ended earlier, a lock would often be on a bare
-// majority, and the failure of one more node would end it. A node that does not connect within this time has
-// failed, with the exceptions in the table of give_up(). Otherwise every round would wait for a node that is
-// down.
+// majority, and the failure of one more node would end it. A node that does not connect within this time
+// counts as failed, so that the next rounds do not wait for it. The table of give_up() has the exceptions.
 //
 // ---- The phases of the round
 //
@@ -348,7 +347,16 @@ public:
 
     // ---- Steps
 
-    /// Returns the next step. The driver must execute it before the next call.
+    /// Returns the next step. The driver must execute it before the next call. The first row that applies
+    /// decides:
+    ///
+    ///     situation                                       | step
+    ///     ------------------------------------------------+--------------------------------------
+    ///     the time of an awaited node is over             | give_up (find_overdue())
+    ///     the phase has a node to ask                     | ask (next_to_ask())
+    ///     the phase waits (phase_waits()) for a node      | wait
+    ///     the phase is second_half                        | done
+    ///     otherwise                                       | that of the next phase
     Step next(Clock::time_point now) {
         if (const auto node = find_overdue()) return give_up(*node, now);
         for (;;) {

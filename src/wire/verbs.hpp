@@ -3,9 +3,9 @@
 // other file compares verbs, except for acquires() in nodes.hpp, which programs with their own Nodes use. A
 // new verb is a new row here, its Lua file, and the place that uses it.
 //
-// A verb has up to three forms. A form is the script that carries out the command, with the keys and the
-// arguments that the script takes, in their order. It mostly has the name of the script. The function
-// form_of() (command_form.hpp) chooses the form.
+// A verb has up to three forms. A form is the script that carries out the command (or a plain SET), with the
+// keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
+// function form_of() (command_form.hpp) chooses the form.
 //
 //     form     | used
 //     ---------+-----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ enum class Argument : std::uint8_t {
     owner,
     resource_count,
     ttl,
-    token,           ///< the fencing token
+    token,           ///< the fencing token (Command::fence)
     hold_remaining,  ///< for how long the resource stays unavailable
     ticket,          ///< of the waiter
     reservation_ttl,
@@ -115,8 +115,9 @@ struct VerbProperties {
     bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
     bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
-    bool counts = false;  ///< The command uses the counters of holders that the server keeps. The run id of
-                          ///< the server must be known: if it is a server of two nodes, it has one vote.
+    bool counts = false;  ///< The command uses the counters of holders that the server keeps. It needs the
+                          ///< run id of the server, because one that two nodes have in common has one vote
+                          ///< (duplicate_server_check.hpp).
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists
@@ -247,7 +248,7 @@ constexpr const VerbProperties& properties_of(Verb verb) noexcept {
 /// Returns what the command does to the keys on a node.
 constexpr KeyEffect effect_of(const Command& command) noexcept {
     const auto effect = properties_of(command.verb).effect;
-    // The command is the same, and finds out on the node that the lease is over. Only the ttl is 0.
+    // A description with a ttl of 0 is deleted. The command is the same.
     const bool is_over = effect == KeyEffect::describes && command.ttl == command.ttl.zero();
     return is_over ? KeyEffect::undescribes : effect;
 }

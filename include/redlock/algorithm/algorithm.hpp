@@ -141,16 +141,8 @@ REDLOCK_EXPORT Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& req
 ///   first release may have deleted the key.
 /// - `no_quorum`: all other cases.
 ///
-/// If the release can be repeated, `lease` is left as it is. Otherwise it is empty afterwards. The first row
-/// that applies decides:
-///
-///     at the end of the call        | `lease`
-///     ------------------------------+-------------------------------------------
-///     Lease::valid_until has passed | empty
-///     the error is `no_quorum`      | can be released again
-///     the error is `lost`           | can be released again if no majority has
-///                                   | answered, otherwise empty
-///     success                       | empty
+/// If no majority has answered, or if the result is `no_quorum`, `lease` stays so that it can be released
+/// again. Otherwise, and always if Lease::valid_until has passed at the end of the call, it is empty.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

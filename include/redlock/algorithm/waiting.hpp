@@ -10,15 +10,14 @@
 //      node is the first node in the configured order that accepts the subscription. Therefore almost all
 //      waiters have the same home node.
 //   2. The waiter sends a *question* (the command enter_queue) to the home node. This command puts the
-//   *ticket* of the waiter, which
-//      names the channel, into the queue. The question says how long the client has waited, because the
-//      node sorts the waiters by this time. The reply says who has the resource, when the key expires, and
-//      how many waiters are in front.
+//      *ticket* of the waiter, which names the channel, into the queue. The question says how long the
+//      client has waited, because the node sorts the waiters by this time. The reply says who has the
+//      resource, when the key expires, and how many waiters are in front.
 //   3. The waiter sleeps until a message wakes it, or until it is time for another question.
-//   4. A release deletes the key on every node. If a node has a queue, the release also takes the first
-//      waiter that is still subscribed out of the queue, and sends a message to this waiter. The release
-//      then *reserves* the resource: it sets the key to the ticket, with reservation_ttl() as the expiry.
-//      Until the key expires, the node refuses other clients.
+//   4. A release deletes the key on every node. If a node has a queue, the same script also takes the first
+//      waiter that is still subscribed out of the queue, sends a message to this waiter, and *reserves* the
+//      resource: it sets the key to the ticket, with reservation_ttl() as the expiry. Until the key
+//      expires, the node refuses other clients.
 //   5. The woken waiter makes an attempt at all nodes. At the home node, the attempt first deletes the
 //      reservation.
 //
@@ -117,11 +116,15 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// Records after the release of a lock with LockOptions::fair whether other clients wait for its resources.
 /// If they do, the next acquisition by this process enters the queue before its first attempt.
 ///
-/// Other clients wait if a node has woken a waiter: NodeReport::count is then positive. If no node has woken
-/// a waiter, a node that has not replied may be the home node. Therefore the function records nothing if a
-/// node that was sent the release has not replied, or has replied only that a key has another type. If the
-/// lock had several resources, locks of one of them can wait in its queue. All the resources get the same
-/// record, because a reply does not say which of them has a waiter.
+///     the replies to the release                                      | recorded
+///     ----------------------------------------------------------------+--------------------
+///     A node has woken a waiter: NodeReport::count is positive.       | others wait
+///     None has, but a node that was sent the release has not replied, | nothing, because it
+///     or only that a key has another type.                            | may be the home node
+///     otherwise                                                       | nobody waits
+///
+/// If the lock had several resources, all of them get the same record, because a reply does not say which of
+/// them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });
