@@ -5,11 +5,27 @@
 #include <redlock/algorithm/waiting.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 namespace redlock::flow {
 
 using namespace algorithm;
+
+namespace {
+
+/// Returns the nodes that can be a home node after an attempt with these reports: all nodes except those that
+/// failed in this attempt. A node that was not asked because it had failed before (`left_alone`) can be a
+/// home node, because it may have recovered, and only a connection can show that.
+NodeSet possible_homes(std::span<const NodeReport> reports) {
+    NodeSet result;
+    for (std::size_t node = 0; node < reports.size(); ++node)
+        result[node] = reports[node].left_alone || !detail::failed_to_vote(reports[node]);
+    return result;
+}
+
+}  // namespace
 
 PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy, Resources resource,
                            std::chrono::milliseconds longest_pause, Clock::time_point until,

@@ -71,8 +71,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <span>
 
 namespace redlock::algorithm {
 
@@ -101,16 +99,6 @@ inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
 /// are delayed by this time.
 inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_timeout) {
     return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
-}
-
-/// Returns the nodes that can be a home node after an attempt with these reports: all nodes except those that
-/// failed in this attempt. A node that was not asked because it had failed before (`left_alone`) can be a
-/// home node, because it may have recovered, and only a connection can show that.
-inline NodeSet possible_homes(std::span<const NodeReport> reports) {
-    NodeSet result;
-    for (std::size_t node = 0; node < reports.size(); ++node)
-        result[node] = reports[node].left_alone || !detail::failed_to_vote(reports[node]);
-    return result;
 }
 
 /// Records after the release of a lock with LockOptions::fair whether other clients wait for its resources.
