@@ -10,7 +10,7 @@ namespace documents {
 extern redlock::Clock& clock;
 extern redlock::detail::QuorumRound round;
 void join(std::size_t node);
-void check_in(std::size_t node);
+void leave(std::size_t node);
 void wait(redlock::Clock::time_point until);
 
 }  // namespace documents
