@@ -30,45 +30,40 @@ public:
     }
 };
 
-TEST(AcquireWithoutWaiting, CountsTheAttemptsWhoseNodesFailed) {
+/// Acquires a lock of which each attempt has this result. Counts the attempts.
+Result acquire_in_vain(Errc error, const Tally& votes, int& calls) {
     NodesBesideALock nodes;
-    int calls = 0;
     const Acquirable lock{.try_acquire =
                               [&] {
                                   ++calls;
-                                  Tally votes{std::make_shared<const std::vector<std::string>>(1, "a")};
-                                  votes.mark_unknown(0, Errc::timed_out);
-                                  return Result{Errc::no_quorum, std::move(votes), 1, 0ns};
+                                  return Result{error, Tally{votes}, 1, 0ns};
                               },
                           .acquire_for = [](auto, auto) { return Result{Errc::cancelled}; },
                           .resource = [] { return "job"; }};
     const Signals signals{SIGTERM};
-    const auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
+    auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
     signals.restore();
-    EXPECT_EQ(acquisition.result.error(), Errc::no_quorum);
+    return std::move(acquisition.result);
+}
+
+TEST(AcquireWithoutWaiting, CountsTheAttemptsWhoseNodesFailed) {
+    Tally votes{std::make_shared<const std::vector<std::string>>(1, "a")};
+    votes.mark_unknown(0, Errc::timed_out);
+    int calls = 0;
+    const auto result = acquire_in_vain(Errc::no_quorum, votes, calls);
+    EXPECT_EQ(result.error(), Errc::no_quorum);
     EXPECT_EQ(calls, Retry{}.attempts);
-    EXPECT_EQ(acquisition.result.attempts(), Retry{}.attempts);
+    EXPECT_EQ(result.attempts(), Retry{}.attempts);
 }
 
 // A majority has voted, so the failed node changes nothing.
 TEST(AcquireWithoutWaiting, TakesARefusalByAMajorityForAConflict) {
-    NodesBesideALock nodes;
+    Tally votes{std::make_shared<const std::vector<std::string>>(3, "a")};
+    votes.refuse(0);
+    votes.mark_unknown(1, Errc::timed_out);
+    votes.refuse(2);
     int calls = 0;
-    const Acquirable lock{.try_acquire =
-                              [&] {
-                                  ++calls;
-                                  Tally votes{std::make_shared<const std::vector<std::string>>(3, "a")};
-                                  votes.refuse(0);
-                                  votes.mark_unknown(1, Errc::timed_out);
-                                  votes.refuse(2);
-                                  return Result{Errc::held_by_other, std::move(votes), 1, 0ns};
-                              },
-                          .acquire_for = [](auto, auto) { return Result{Errc::cancelled}; },
-                          .resource = [] { return "job"; }};
-    const Signals signals{SIGTERM};
-    const auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
-    signals.restore();
-    EXPECT_EQ(acquisition.result.error(), Errc::held_by_other);
+    EXPECT_EQ(acquire_in_vain(Errc::held_by_other, votes, calls).error(), Errc::held_by_other);
     EXPECT_EQ(calls, 1);
 }
 

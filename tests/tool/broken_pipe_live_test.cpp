@@ -44,18 +44,11 @@ protected:
     ForkedChild start(int stream, std::vector<std::string> words) {
         words.insert(words.begin(), REDLOCK_TOOL);
         words.insert(words.begin() + 2, {"--node-timeout", "2s"});
-        const auto nodes = world.environment().front();
-        const auto file = world.file("other").string();
         return ForkedChild{[&](auto) {
-            std::vector<char*> pointers;
-            for (auto& word : words) pointers.push_back(word.data());
-            pointers.push_back(nullptr);
             const int other = stream == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
-            ::dup2(::creat(file.c_str(), 0600), other);
+            ::dup2(::creat(world.file("other").c_str(), 0600), other);
             ::dup2(GetParam()(), stream);
-            ::putenv(const_cast<char*>(nodes.c_str()));
-            ::execv(REDLOCK_TOOL, pointers.data());
-            ::_exit(99);
+            execute(words, world.environment());
         }};
     }
 
@@ -112,10 +105,7 @@ TEST(ACommandUnderALock, IgnoresTheSignalsOfAFailedWriteOnlyIfRedlockWasStartedS
     ToolWorld world{3};
     const std::string status = "run --node-timeout 2s job -- grep SigIgn /proc/self/status";
     const auto ignored = [&](const std::string& before) {
-        support::ChildProcess command{
-            {{"sh", "-c", before + "exec " REDLOCK_TOOL " " + status + " >$DIR/status"},
-             world.environment()}};
-        EXPECT_EQ(command.wait(), 0);
+        EXPECT_EQ(world.shell(before + "exec " REDLOCK_TOOL " " + status + " >$DIR/status"), 0);
         return std::stoull(world.in("status").substr(7), nullptr, 16);
     };
     EXPECT_EQ(ignored(""), 0U);

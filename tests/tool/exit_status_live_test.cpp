@@ -172,12 +172,9 @@ TEST(ExitStatusOfQueries, ReportsAnErrorIfTheOutputCannotBeWritten) {
         "status job", "who job", "who --json job",     "release --json --owner " + nobody + " job",
         "doctor",     "--help",  "bench --seconds 0.1"};
     for (const auto& words : commands)
-        for (const std::string stdout_of : {">/dev/full", ">&-"}) {
-            support::ChildProcess child{
-                {{"sh", "-c", "exec " REDLOCK_TOOL " " + words + " 2>/dev/null " + stdout_of},
-                 world.environment()}};
-            EXPECT_EQ(child.wait(), 70) << words << stdout_of;
-        }
+        for (const std::string stdout_of : {">/dev/full", ">&-"})
+            EXPECT_EQ(world.shell("exec " REDLOCK_TOOL " " + words + " 2>/dev/null " + stdout_of), 70)
+                << words << stdout_of;
 }
 
 /// From now on, also behind exec(), fork() fails and threads can be made: a limit of processes would not hold
@@ -198,23 +195,14 @@ TEST(ExitStatusWithoutProcesses, ReportsASystemErrorAndTheLockIsReleased) {
     ToolWorld world{3};
     for (const std::string option :
          {"--on-lost=stop", "--on-lost=ignore", "--min-hold=1h"}) {  // with a guardian and without
-        const auto err = world.file("err" + option).string();
-        const auto nodes = world.environment().front();
-        const pid_t child = ::fork();
-        if (child == 0) {
-            const int file = ::creat(err.c_str(), 0600);
-            ::dup2(file, STDERR_FILENO);
-            ::putenv(const_cast<char*>(nodes.c_str()));
+        ForkedChild command{[&](auto) {
+            ::dup2(::creat(world.file("err" + option).c_str(), 0600), STDERR_FILENO);
             ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
             if (refuse_processes())
-                ::execl(REDLOCK_TOOL, REDLOCK_TOOL, "run", "--node-timeout", "2s", option.c_str(), "job",
-                        "true", nullptr);
-            ::_exit(99);
-        }
-        ASSERT_GT(child, 1);
-        int status = 0;
-        ASSERT_EQ(::waitpid(child, &status, 0), child);
-        EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 71) << option;
+                execute({REDLOCK_TOOL, "run", "--node-timeout", "2s", option, "job", "true"},
+                        world.environment());
+        }};
+        EXPECT_EQ(command.wait(), 71) << option;
         EXPECT_THAT(world.in("err" + option), HasSubstr("no process for the command: "));
         EXPECT_EQ(world.keys(), 0U);
     }
@@ -347,19 +335,14 @@ class ExitStatusWithoutAKeeper : public testing::TestWithParam<bool> {};
 // The lock that nobody would extend is released, and its owner is not printed.
 TEST_P(ExitStatusWithoutAKeeper, IsThatOfTheSystemAndTheLockIsReleased) {
     ToolWorld world{3};
-    const auto nodes = world.environment().front();
-    const auto process = std::to_string(::getpid());
-    const auto out = world.file("out").string();
-    const auto err = world.file("err").string();
+    std::vector<std::string> words{
+        REDLOCK_TOOL, "acquire", "--node-timeout", "2s", "--while-pid", std::to_string(::getpid()), "job"};
+    if (GetParam()) words.emplace_back("--json");
     ForkedChild command{[&](auto) {
-        ::dup2(::creat(out.c_str(), 0600), STDOUT_FILENO);
-        ::dup2(::creat(err.c_str(), 0600), STDERR_FILENO);
-        ::putenv(const_cast<char*>(nodes.c_str()));
+        ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
+        ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
         ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
-        if (refuse_processes())
-            ::execl(REDLOCK_TOOL, REDLOCK_TOOL, "acquire", "--node-timeout", "2s", "--while-pid",
-                    process.c_str(), "job", GetParam() ? "--json" : nullptr, nullptr);
-        ::_exit(99);
+        if (refuse_processes()) execute(words, world.environment());
     }};
     EXPECT_EQ(command.wait(), 71);
     EXPECT_EQ(world.keys(), 0U);

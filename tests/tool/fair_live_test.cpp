@@ -2,7 +2,6 @@
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
-#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -124,35 +123,15 @@ TEST_F(Fair, AcquireLeavesTheQueueOnASignal) {
     }
 }
 
-TEST_F(Fair, RunsAHundredSimultaneousLinesOneAtATime) {
-    const auto* const script =
-        "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; rmdir $DIR/inside";
-    std::deque<Tool> lines;
-    for (int i = 0; i < 100; ++i) lines.emplace_back(arguments(script), world.environment());
-    for (auto& line : lines) {
-        EXPECT_TRUE(wait_until([&] { return !line.running(); }));
-        EXPECT_EQ(line.wait().status, 0);
+TEST_F(Fair, WaitsForNodesThatAreDownAndReportsIt) {
+    world[2].kill();
+    for (const auto& words : {arguments("true"), {"acquire", "--fair", "job"}}) {
+        world[1].kill();
+        auto tool = world.start(words);
+        ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; }));
+        world[1].restart();
+        EXPECT_EQ(tool.wait().status, 0);
     }
-    EXPECT_FALSE(world.has("overlap"));
-    EXPECT_EQ(std::ranges::count(world.in("log"), '\n'), 100);
-}
-
-TEST_F(Fair, WaitsForNodesThatAreDown) {
-    world[1].kill();
-    world[2].kill();
-    auto tool = start("true");
-    ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; }));
-    world[1].restart();
-    EXPECT_EQ(tool.wait().status, 0);
-}
-
-TEST_F(Fair, AcquireReportsThatItWaitsForNodesThatAreDown) {
-    world[1].kill();
-    world[2].kill();
-    auto tool = world.start({"acquire", "--fair", "job"});
-    ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; }));
-    world[1].restart();
-    EXPECT_EQ(tool.wait().status, 0);
 }
 
 TEST_F(Fair, DoesNotReportThatItWaitsWithNonblock) {

@@ -28,6 +28,9 @@ const std::string stubborn =
     "sh -c 'trap \"\" TERM HUP INT; echo $$ >$DIR/p; mv $DIR/p $DIR/child; while :; do sleep 0.01; done' & "
     "trap '' TERM HUP INT; until [ -e $DIR/child ]; do sleep 0.01; done; "
     "echo $$ >$DIR/q; mv $DIR/q $DIR/parent; while :; do sleep 0.01; done";
+/// $g is the guardian.
+const std::string find_guardian = "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; ";
+
 const std::string gentle =
     "trap 'echo told >$DIR/t; mv $DIR/t $DIR/told; exit 0' TERM; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; "
     "while :; do sleep 0.01; done";
@@ -50,6 +53,16 @@ protected:
         EXPECT_TRUE(wait_until([&] { return !process.running(); }));
         process.kill();
         return process.wait();
+    }
+    /// Runs a script, which does something to its guardian $g, and kills `redlock run`. The command and its
+    /// child must end nevertheless.
+    void expect_end_after(const std::string& script) {
+        auto tool =
+            world.start(world.job(find_guardian + script + stubborn, {"--ttl", "3s", "--grace", "0.1"}));
+        ASSERT_TRUE(world.comes("parent"));
+        tool.signal(SIGKILL);
+        EXPECT_TRUE(ends("parent"));
+        EXPECT_TRUE(ends("child"));
     }
     static Clock::time_point now() { return boot_clock().now(); }
 
@@ -171,20 +184,10 @@ TEST_F(Guardian, LeavesTheProcessGroupBeforeTheCommandStarts) {
     EXPECT_EQ(tool.wait().status, 137);
 }
 
-/// $g is the guardian.
-const std::string find_guardian = "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; ";
-
 TEST_F(Guardian, IsReplacedIfKilled) {
-    auto tool = world.start(world.job(
-        find_guardian +
-            "kill -KILL $g; until n=$(pgrep -x -P $PPID redlock-guard) && [ \"$n\" != $g ]; do sleep 0.01; "
-            "done; " +
-            stubborn,
-        {"--ttl", "3s", "--grace", "0.1"}));
-    ASSERT_TRUE(world.comes("parent"));
-    tool.signal(SIGKILL);
-    EXPECT_TRUE(ends("parent"));
-    EXPECT_TRUE(ends("child"));
+    expect_end_after(
+        "kill -KILL $g; until n=$(pgrep -x -P $PPID redlock-guard) && [ \"$n\" != $g ]; do sleep 0.01; "
+        "done; ");
 }
 
 // A guardian that cannot live is not started without a pause.
@@ -201,16 +204,9 @@ TEST_F(Guardian, IsReplacedOnceASecondAtMost) {
 // The loop ends when the signal has arrived and the guardian is continued: SIGSTOP is not pending any more,
 // and the guardian is not stopped.
 TEST_F(Guardian, IsContinuedIfStopped) {
-    auto tool = world.start(world.job(
-        find_guardian +
-            "kill -STOP $g; while grep -qE '^State:.T|^ShdPnd:.*[4-7c-f][0-9a-f]{4}$' /proc/$g/status; "
-            "do sleep 0.01; done; " +
-            stubborn,
-        {"--ttl", "3s", "--grace", "0.1"}));
-    ASSERT_TRUE(world.comes("parent"));
-    tool.signal(SIGKILL);
-    EXPECT_TRUE(ends("parent"));
-    EXPECT_TRUE(ends("child"));
+    expect_end_after(
+        "kill -STOP $g; while grep -qE '^State:.T|^ShdPnd:.*[4-7c-f][0-9a-f]{4}$' /proc/$g/status; "
+        "do sleep 0.01; done; ");
 }
 
 // What stops it has left the group, and so is not ended before.
@@ -260,15 +256,9 @@ TEST_F(Guardian, TakesBackThatItIsToBeKilledFirst) {
         "echo 500 >" + score + " && echo 0 >" + score + " && echo 500 >" + score + " || exit 99; exec \"$@\"",
         "sh", REDLOCK_TOOL};
     for (auto& word : world.job(job)) words.push_back(word);
-    std::vector<char*> pointers;
-    for (auto& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    auto environment = world.environment();
     ForkedChild run{[&](auto) {
         ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);  // fails for a user who does not have it anyway
-        for (auto& variable : environment) ::putenv(variable.data());
-        ::execvp("sh", pointers.data());
-        ::_exit(98);
+        execute(words, world.environment());
     }};
     const int status = run.wait();
     if (status == 99) GTEST_SKIP() << "the score of this process cannot be changed, or not be taken back";

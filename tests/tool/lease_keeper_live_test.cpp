@@ -20,7 +20,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -57,6 +56,12 @@ protected:
         return result;
     }
 
+    /// Returns the only keeper, or 0.
+    static pid_t keeper() {
+        const auto all = keepers();
+        EXPECT_EQ(all.size(), 1U);
+        return all.size() == 1 ? all.front() : 0;
+    }
     /// Waits for the end of a keeper, and returns its exit status.
     static int status_of(pid_t keeper) {
         int status = 0;
@@ -106,29 +111,26 @@ TEST_F(LeaseKeeper, ExtendsASlowlyAcquiredLockAtOnce) {
 // Otherwise the file system of the directory could not be unmounted for as long as the keeper runs.
 TEST_F(LeaseKeeper, LeavesTheDirectoryOfTheCaller) {
     ASSERT_EQ(world.run(acquire({})).status, 0);
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
-    const auto directory = "/proc/" + std::to_string(left.front()) + "/cwd";
+    const auto left = keeper();
+    const auto directory = "/proc/" + std::to_string(left) + "/cwd";
     EXPECT_TRUE(wait_until([&] { return std::filesystem::read_symlink(directory) == "/"; }, 10s));
 }
 
 // Neither a signal to the process group of the caller nor the end of its terminal ends the keeper.
 TEST_F(LeaseKeeper, LeavesTheSessionOfTheCaller) {
     ASSERT_EQ(world.run(acquire({})).status, 0);
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
-    EXPECT_TRUE(wait_until([&] { return ::getsid(left.front()) == left.front(); }, 10s));
+    const auto left = keeper();
+    EXPECT_TRUE(wait_until([&] { return ::getsid(left) == left; }, 10s));
 }
 
 // `redlock acquire` blocks signals while it acquires.
 TEST_F(LeaseKeeper, EndsOnASignalAndLeavesTheLockToItsExpiry) {
     ASSERT_EQ(world.run(acquire({"--ttl", "1h"})).status, 0);
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
-    ASSERT_GT(left.front(), 1);
-    ::kill(left.front(), SIGTERM);
+    const auto left = keeper();
+    ASSERT_GT(left, 1);
+    ::kill(left, SIGTERM);
     int status = 0;
-    ASSERT_TRUE(wait_until([&] { return ::waitpid(left.front(), &status, WNOHANG) == left.front(); }));
+    ASSERT_TRUE(wait_until([&] { return ::waitpid(left, &status, WNOHANG) == left; }));
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     EXPECT_EQ(world.keys(), 3U);
 }
@@ -146,10 +148,9 @@ protected:
 TEST_F(LossOfAKeptLock, IsReportedInAFileAndByTheExitStatus) {
     auto tool = world.start(acquire({"--ttl", "3s"}));
     ASSERT_EQ(tool.wait().status, 0);
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
+    const auto left = keeper();
     world.steal();
-    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_EQ(status_of(left), 75);
     EXPECT_THAT(tool.err(),
                 testing::MatchesRegex("redlock: job: lost on [23] of 3 nodes; process " +
                                       std::to_string(script.pid()) + " goes on without the lock\n"));
@@ -158,10 +159,9 @@ TEST_F(LossOfAKeptLock, IsReportedInAFileAndByTheExitStatus) {
 TEST_F(LossOfAKeptLock, IsReportedWhileTheNodesHang) {
     auto tool = world.start(acquire({"--ttl", "3s", "--node-timeout", "500ms"}));
     ASSERT_EQ(tool.wait().status, 0);
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
+    const auto left = keeper();
     for (auto& node : world) node.freeze();
-    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_EQ(status_of(left), 75);
     EXPECT_THAT(tool.err(), HasSubstr("redlock: job: lost: granted by 0 of 3 nodes"));
     for (auto& node : world) node.thaw();
 }
@@ -187,11 +187,10 @@ TEST_F(LossOfAKeptLock, IsHandledEvenIfNobodyReadsTheReport) {
         "2>&1 >/dev/null | "
         "{ until [ -e $DIR/begun ]; do sleep 0.01; done; exec </dev/null; touch $DIR/closed; }");
     ASSERT_TRUE(world.comes("closed"));
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
+    const auto left = keeper();
     world[0].command({"DEL", "job"});
     world[1].command({"DEL", "job"});
-    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_EQ(status_of(left), 75);
     EXPECT_EQ(world.keys(), 0U);
     world.touch("go");
     EXPECT_EQ(reader.wait(), 0);
@@ -260,13 +259,12 @@ TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
     Tool tool{acquire({"--ttl", "30m", "--node-timeout", "8m"}), environment};
     const auto outcome = tool.wait();
     ASSERT_EQ(outcome.status, 0) << outcome.err;
-    const auto keeper = keepers();
-    ASSERT_EQ(keeper.size(), 1U);
+    const auto left = keeper();
     const auto hour_is_over = boot_clock().now() + 4s;
     EXPECT_TRUE(wait_until([&] { return boot_clock().now() > hour_is_over; }));
     const auto extensions = calls(world[1], "pexpire");
     EXPECT_TRUE(wait_until([&] {
-        return calls(world[1], "pexpire") >= extensions + 3 || ::waitpid(keeper[0], nullptr, WNOHANG) != 0;
+        return calls(world[1], "pexpire") >= extensions + 3 || ::waitpid(left, nullptr, WNOHANG) != 0;
     }));
     EXPECT_GE(calls(world[1], "pexpire"), extensions + 3) << tool.err();
     EXPECT_EQ(world.keys(), 3U);
@@ -278,10 +276,9 @@ TEST_F(AKeeperWithAFastClock, DoesNotReleaseALockThatItCouldNotExtend) {
     environment.emplace_back("LD_PRELOAD=" REDLOCK_FAST_CLOCK);
     Tool tool{acquire({"--ttl", "1h", "--node-timeout", "8m"}), environment};
     ASSERT_EQ(tool.wait().status, 0) << tool.err();
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
+    const auto left = keeper();
     for (auto& node : world) node.freeze();
-    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_EQ(status_of(left), 75);
     for (auto& node : world) node.thaw();
     const auto clients = [](auto& node) {
         const auto list = node.command({"CLIENT", "LIST"});
@@ -312,15 +309,10 @@ protected:
     Outcome acquire_for(const std::string& ttl, Prepare prepare) const {
         auto words = acquire({"--ttl", ttl, "--node-timeout", "300ms"});
         words.insert(words.begin(), REDLOCK_TOOL);
-        std::vector<char*> pointers;
-        for (auto& word : words) pointers.push_back(word.data());
-        pointers.push_back(nullptr);
-        const auto nodes = world.environment().front();
         ForkedChild command{[&](auto) {
             ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
             ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
-            ::putenv(const_cast<char*>(nodes.c_str()));
-            if (refuse_pidfd_open(GetParam()) && prepare()) ::execv(REDLOCK_TOOL, pointers.data());
+            if (refuse_pidfd_open(GetParam()) && prepare()) execute(words, world.environment());
             ::_exit(99);
         }};
         const int status = command.wait();
@@ -346,10 +338,9 @@ TEST_P(AKeeperWithoutPidfdOpen, KeepsTheLockUntilTheProcessEnds) {
 TEST_P(AKeeperWithoutPidfdOpen, ReleasesALockThatLastsLonger) {
     const auto outcome = acquire_for("1h", nothing);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
-    const auto left = keepers();
-    ASSERT_EQ(left.size(), 1U);
+    const auto left = keeper();
     script.kill();
-    EXPECT_EQ(status_of(left.front()), 0) << "released, and not lost";
+    EXPECT_EQ(status_of(left), 0) << "released, and not lost";
 }
 
 TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedForAProcessThatDoesNotExist) {

@@ -173,47 +173,24 @@ TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
 }
 
 TEST_F(Run, NoticesTheEndOfTheCommandWithBlockedSignals) {
-    support::ChildProcess child{{{"sh", "-c",
-                                  "exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
-                                  " run job -- grep SigBlk /proc/self/status >$DIR/mask"},
-                                 world.environment()}};
-    ASSERT_TRUE(wait_until([&] { return !child.running(); }));
-    EXPECT_EQ(child.wait(), 0);
+    EXPECT_EQ(world.shell("exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
+                          " run job -- grep SigBlk /proc/self/status >$DIR/mask"),
+              0);
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
 }
 
 TEST_F(Run, NoticesTheEndOfTheCommandIfSigchldWasIgnored) {
-    support::ChildProcess child{{{"sh", "-c",
-                                  "exec env --ignore-signal=CHLD " REDLOCK_TOOL
-                                  " run job -- grep SigIgn /proc/self/status >$DIR/mask"},
-                                 world.environment()}};
-    ASSERT_TRUE(wait_until([&] { return !child.running(); }));
-    EXPECT_EQ(child.wait(), 0);
+    EXPECT_EQ(world.shell("exec env --ignore-signal=CHLD " REDLOCK_TOOL
+                          " run job -- grep SigIgn /proc/self/status >$DIR/mask"),
+              0);
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000010000"));
 }
 
 TEST_F(Run, WorksWithoutStandardStreams) {
-    const std::string redlock = REDLOCK_TOOL;
-    support::ChildProcess child{
-        {{"sh", "-c", "exec <&- >&- 2>&-; " + redlock + " run -v job touch $DIR/done"}, world.environment()}};
-    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
-    EXPECT_EQ(child.wait(), 0);
+    EXPECT_EQ(world.shell("exec <&- >&- 2>&-; " REDLOCK_TOOL " run -v job touch $DIR/done"), 0);
     EXPECT_TRUE(world.has("done"));
     for (auto& node : world)
         EXPECT_EQ(node.info("stats", "total_error_replies"), "0") << "our messages are not sent to a node";
-}
-
-TEST_F(Run, HasTheStatusOfItsCommandEvenIfItsOutputIsClosed) {
-    const std::string redlock = REDLOCK_TOOL;
-    const auto* const script =
-        "until [ -e $DIR/deaf ]; do sleep 0.01; done; exit 5'; echo $? >$DIR/s; mv $DIR/s $DIR/status; } "
-        "2>&1 | "
-        "{ until [ -e $DIR/begun ]; do sleep 0.01; done; exec <&-; touch $DIR/deaf; }";
-    support::ChildProcess child{
-        {{"sh", "-c", "{ " + redlock + " run -v job -- sh -c 'touch $DIR/begun; " + script},
-         world.environment()}};
-    ASSERT_TRUE(world.comes("status"));
-    EXPECT_EQ(world.in("status"), "5\n");
 }
 
 TEST_F(Run, DoesNotWaitForADaemon) {
@@ -388,17 +365,6 @@ TEST_F(Run, ReportsAnUnknownOptionBeforeItsName) {
 // As flock has it.
 TEST_F(Run, PassesTheWordsAfterTheResourceToTheCommand) {
     EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
-}
-
-// What it says is lost then, and nothing else.
-TEST_F(Run, WorksEvenIfTheDiskIsFull) {
-    const std::string redlock = REDLOCK_TOOL;
-    support::ChildProcess child{
-        {{"sh", "-c", "exec 2>/dev/full; " + redlock + " run -v job touch $DIR/done"}, world.environment()}};
-    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
-    EXPECT_EQ(child.wait(), 0);
-    EXPECT_TRUE(world.has("done"));
-    EXPECT_EQ(world.keys(), 0U);
 }
 
 TEST_F(Run, ReportsNoConflictIfQuiet) {

@@ -111,15 +111,6 @@ TEST(Status, ReportsWhyANodeDidNotAnswer) {
     EXPECT_THAT(who.output(), HasSubstr("; " + world[1].name() + " connection failed (Connection refused)"));
 }
 
-TEST(Status, IsNotDelayedByAFrozenNode) {
-    LiveWorld world{3};
-    world[0].freeze();
-    Invocation it{world.uri_list(), {"status", the_resource}, "300ms"};
-    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 1); }), LastsAtMost(5s));
-    EXPECT_THAT(it.output(), HasSubstr("timed out"));
-    world[0].thaw();
-}
-
 TEST(Status, OnlyReads) {
     LiveWorld world{1};
     auto lock = world.lock(LockOptions{.fencing = true});

@@ -23,12 +23,6 @@ protected:
         EXPECT_TRUE(shell.shows("status=" + std::to_string(status) + ".")) << shell.screen();
     }
 
-    /// Ctrl-C when the command has begun.
-    void interrupt() {
-        ASSERT_TRUE(world.comes("begun")) << shell.screen();
-        shell.interrupt();
-    }
-
     /// Ctrl-Z when the command has begun: the shell takes over.
     void suspend() {
         ASSERT_TRUE(world.comes("begun")) << shell.screen();
@@ -69,62 +63,50 @@ TEST_F(Terminal, ShowsNothingOfAQuietCommandThatWaits) {
     EXPECT_THAT(shell.screen(), testing::Not(HasSubstr("waiting for")));
 }
 
+/// A key that ends programs without a handler: Ctrl-C or Ctrl-\.
+struct Key {
+    const char* name;
+    const char* signal;
+    int status;  // of a program that it ends
+    void (ShellOnATerminal::*press)();
+};
+
+class TerminalKey : public Terminal, public testing::WithParamInterface<Key> {
+protected:
+    /// Presses the key when the command in this line has begun. If Ctrl-\ ends a program, the kernel would
+    /// write the memory of the program to a file, which no test needs.
+    void press_in(const std::string& line) {
+        shell.enter("ulimit -c 0; set -o pipefail; " + line);
+        ASSERT_TRUE(world.comes("begun")) << shell.screen();
+        (shell.*GetParam().press)();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Each, TerminalKey,
+                         testing::Values(Key{"CtrlC", "INT", 130, &ShellOnATerminal::interrupt},
+                                         Key{"CtrlBackslash", "QUIT", 131, &ShellOnATerminal::quit}),
+                         by_name);
+
 // Where it is stopped, bash is to run it: dash starts programs by vfork(), and hangs in there when the new
 // process is stopped before it has become the program. So it does at any terminal, without us.
-TEST_F(Terminal, CtrlCEndsTheCommand) {
+TEST_P(TerminalKey, EndsTheCommand) {
     for (const auto* const pipeline : {"", " | cat"}) {
-        shell.enter(redlock_run("job -c '" + until_go + "'" + pipeline));
-        interrupt();
-        EXPECT_TRUE(shell.is_back()) << shell.screen();
+        press_in(redlock_run("job -c '" + until_go + "'" + pipeline));
+        expect_status(GetParam().status);
         EXPECT_TRUE(unlocked());
         std::filesystem::remove(world.file("begun"));
     }
 }
 
-TEST_F(Terminal, CtrlCCanBeHandledByTheCommand) {
-    shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_go + "'"));
-    interrupt();
+TEST_P(TerminalKey, CanBeHandledByTheCommand) {
+    press_in(
+        redlock_run(std::string{"job -c 'trap \"exit 5\" "} + GetParam().signal + "; " + until_go + "'"));
     expect_status(5);
     EXPECT_TRUE(unlocked());
 }
 
-TEST_F(Terminal, CtrlCEndsTheSurroundingScript) {
-    shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
-    interrupt();
-    EXPECT_TRUE(shell.is_back()) << shell.screen();
-    EXPECT_TRUE(unlocked());
-    EXPECT_FALSE(world.has("went-on"));
-}
-
-/// Ctrl-\ ends programs without a handler, and the kernel then writes their memory to a file. No test needs
-/// it.
-const std::string without_core = "ulimit -c 0; ";
-
-TEST_F(Terminal, CtrlBackslashEndsTheCommand) {
-    for (const auto* const pipeline : {"", " | cat"}) {
-        shell.enter(without_core + "set -o pipefail; " + redlock_run("job -c '" + until_go + "'") + pipeline);
-        ASSERT_TRUE(world.comes("begun")) << shell.screen();
-        shell.quit();
-        expect_status(131);
-        EXPECT_TRUE(unlocked());
-        std::filesystem::remove(world.file("begun"));
-    }
-}
-
-TEST_F(Terminal, CtrlBackslashCanBeHandledByTheCommand) {
-    shell.enter(redlock_run("job -c 'trap \"exit 5\" QUIT; " + until_go + "'"));
-    ASSERT_TRUE(world.comes("begun")) << shell.screen();
-    shell.quit();
-    expect_status(5);
-    EXPECT_TRUE(unlocked());
-}
-
-TEST_F(Terminal, CtrlBackslashEndsTheSurroundingScript) {
-    shell.enter(without_core + "sh -c '" +
-                redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
-    ASSERT_TRUE(world.comes("begun")) << shell.screen();
-    shell.quit();
-    expect_status(131);
+TEST_P(TerminalKey, EndsTheSurroundingScript) {
+    press_in("sh -c '" + redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
+    expect_status(GetParam().status);
     EXPECT_TRUE(unlocked());
     EXPECT_FALSE(world.has("went-on"));
 }

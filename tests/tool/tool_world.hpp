@@ -92,6 +92,14 @@ public:
         return words;
     }
 
+    /// Runs a script of the shell to its end. Returns its exit status.
+    int shell(const std::string& script) const {
+        support::ChildProcess child{{{"sh", "-c", script}, environment()}};
+        EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+        child.kill();
+        return child.wait();
+    }
+
     /// Not with the user's shell: between two commands of a loop bash takes a SIGINT for one of theirs, and
     /// goes on.
     std::vector<std::string> environment() const {
@@ -139,6 +147,17 @@ private:
 
 /// What a script does that goes on until the file "go" is there.
 const std::string until_go = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done";
+
+/// Replaces this process by the program. Exits with status 99 if there is no such program.
+[[noreturn]] inline void execute(const std::vector<std::string>& words,
+                                 const std::vector<std::string>& environment) {
+    std::vector<char*> pointers;
+    for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    for (const auto& variable : environment) ::putenv(const_cast<char*>(variable.c_str()));
+    ::execvp(pointers.front(), pointers.data());
+    ::_exit(99);
+}
 
 /// Whether a process of that number is there, and no zombie.
 inline bool lives(const std::string& pid) {
