@@ -12,7 +12,6 @@
 
 #include <array>
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,17 +45,6 @@ TEST_F(TlsInAsio, ManyLocksAreAcquiredExtendedAndReleased) {
     context.run();
     EXPECT_EQ(released, many);
     for (auto& server : servers) EXPECT_EQ(server->command({"DBSIZE"}), "0");
-}
-
-TEST_F(TlsInAsio, ACertificateThatIsNotAcceptedIsReported) {
-    RedisNodes suspicious{std::vector{servers[0].endpoint(stranger)}, patient()};
-    asio::Lock lock{context, suspicious, the_resource};
-    std::optional<Result> result;
-    lock.async_acquire([&](Result it) { result = std::move(it); });
-    context.run();
-    ASSERT_TRUE(result);
-    EXPECT_THAT(*result, IsRejectedFor("certificate verify failed"));
-    EXPECT_EQ(result->attempts(), 1);
 }
 
 }  // namespace

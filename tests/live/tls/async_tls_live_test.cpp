@@ -1,12 +1,9 @@
 // AsyncLock in a poll() loop whose servers speak TLS.
 #include "live/loop/loop_client.hpp"
-#include "live/scheduling_delay.hpp"
 #include "tls_world.hpp"
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <memory>
 #include <vector>
 
 namespace redlock::test {
@@ -90,77 +87,6 @@ TEST_F(TlsInALoop, ACertificateThatIsNotAcceptedIsReported) {
                                tls_only().line(std::string{"tls-protocols "} + version)};
         rejected_for({server.endpoint(authority)}, "TLS: ");
     }
-}
-
-TEST_F(TlsInALoop, ACertificateThatIsNotAcceptedOnAMinorityDoesNotMatter) {
-    auto of_loop = endpoints(authority);
-    of_loop[0].tls.ca_file = stranger.certificate();
-    LoopClient client{of_loop, patient()};
-    AsyncLock lock{client.of_loop, the_resource, no_retry()};
-    for (int i = 0; i < 3; ++i) {
-        const auto result = client.try_acquire(lock);
-        EXPECT_THAT(result, Succeeds());
-        if (i == 0) {
-            EXPECT_THAT(result, IsRejectedFor("certificate verify failed"));
-        }
-        EXPECT_THAT(client.extend(lock), Succeeds());
-        EXPECT_THAT(client.release(lock), Succeeds());
-    }
-}
-
-// The kernel of a frozen server accepts the connection, but the server does not answer the handshake.
-TEST_F(TlsInALoop, AServerThatIsFrozenInTheHandshakeDelaysOperationsByOneNodeTimeoutTogether) {
-    constexpr std::size_t many = 20;
-    constexpr milliseconds node_timeout = 1s;
-    LoopClient client{endpoints(authority), {.node_timeout = node_timeout, .round = Round::sequential}};
-    LoopClient another{std::vector{servers[1].endpoint(authority), servers[2].endpoint(authority)},
-                       patient()};
-    AsyncLock other{another.of_loop, "other"};
-    ASSERT_THAT(another.try_acquire(other), Succeeds());
-    servers[0]->freeze();
-    std::deque<AsyncLock> locks;
-    std::size_t acquired = 0;
-    int extensions = 0;
-    bool extends = false;
-    TurnTimer timer;
-    const auto took = own_time([&] {
-        for (std::size_t i = 0; i < many; ++i)
-            locks.emplace_back(client.of_loop, "many:" + std::to_string(i), no_retry())
-                .try_acquire([&](const Result& it) {
-                    EXPECT_THAT(it, Succeeds());
-                    EXPECT_THAT(it, Reports(0, Errc::timed_out));
-                    ++acquired;
-                });
-        // One thread runs both loops.
-        ASSERT_TRUE(client.run_until([&] {
-            timer.turn();
-            if (!std::exchange(extends, true))
-                other.extend([&](const Result& it) {
-                    EXPECT_THAT(it, Succeeds());
-                    extends = false;
-                    ++extensions;
-                });
-            (void)another.loop.run_once(std::chrono::steady_clock::now() + 1ms);
-            return acquired == many;
-        }));
-    });
-    EXPECT_THAT(took, LastsAtMost(2 * node_timeout - 100ms));
-    EXPECT_THAT(timer.longest(), LastsAtMost(node_timeout / 2)) << "nothing blocks the thread";
-    EXPECT_GT(extensions, 10) << "the other loop does not wait";
-    AsyncLock lock{client.of_loop, the_resource, no_retry()};
-    int costly = 0;
-    for (int i = 0; i < 10; ++i)
-        costly += own_time([&] {
-                      EXPECT_THAT(client.try_acquire(lock), Succeeds());
-                      EXPECT_THAT(client.extend(lock), Succeeds());
-                      EXPECT_THAT(client.release(lock), Succeeds());
-                  }) >= node_timeout;
-    EXPECT_EQ(costly, 0);
-    servers[0]->thaw();
-    EXPECT_TRUE(wait_until([&] {
-        (void)client.try_acquire(lock);
-        return count(client.release(lock), Vote::granted) == 3;
-    }));
 }
 
 }  // namespace

@@ -123,25 +123,6 @@ TEST_P(TlsFaults, AFrozenNodeDelaysOneRoundByOneNodeTimeout) {
     for (auto* const nodes : {&warm, &cold}) warm_up(*nodes);
 }
 
-// C6. The pipelined commands of a watchdog are encrypted like others.
-TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
-    auto nodes = this->nodes(1s);
-    warm_up(nodes);
-    Watchdog watchdog;
-    std::deque<Lock> locks;
-    for (int i = 0; i < 30; ++i) {
-        locks.emplace_back(nodes, "resource " + std::to_string(i),
-                           LockOptions{.ttl = 3s, .watchdog = &watchdog});
-        ASSERT_THAT(locks.back().acquire(), Succeeds());
-    }
-    const auto end = boot_clock().now() + 3s;
-    EXPECT_TRUE(wait_until([&] {
-        return std::ranges::all_of(locks,
-                                   [&](auto& it) { return boot_clock().now() + it.remaining() > end + 1s; });
-    }));
-    for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
-}
-
 // D9. Each connection has its own session.
 TEST_P(TlsFaults, ThreadsShareTheNodes) {
     auto nodes = this->nodes();
@@ -151,29 +132,6 @@ TEST_P(TlsFaults, ThreadsShareTheNodes) {
             for (int round = 0; round < 10; ++round) use(nodes, "orders:" + std::to_string(i));
         });
     for (int i = 0; i < 5; ++i) links[static_cast<std::size_t>(i) % 3].delay(2ms * i);
-}
-
-struct TlsMismatch : TlsWorld {};
-
-// A3. A plain client on a TLS port gets an unknown vote: no grant and no exception.
-TEST_F(TlsMismatch, APlainClientFailsOnATlsPort) {
-    TlsServer server{good, authority};
-    auto endpoint = server.endpoint(authority);
-    endpoint.tls = {};
-    const auto result = acquire_from(endpoint, {.node_timeout = 1s});
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_EQ(result.nodes()[0].vote, Vote::unknown);
-    EXPECT_EQ(holder(*server), "(nil)");
-}
-
-TEST_F(TlsMismatch, ATlsClientFailsOnAPlainPort) {
-    TlsServer server{good, authority};
-    auto endpoint = server.endpoint(authority);
-    endpoint.port = server->port();
-    const auto result = acquire_from(endpoint, {.node_timeout = 1s});
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_EQ(result.nodes()[0].vote, Vote::unknown);
-    EXPECT_FALSE(result.nodes()[0].sent);
 }
 
 }  // namespace

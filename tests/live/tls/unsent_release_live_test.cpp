@@ -1,10 +1,8 @@
 // A release whose connection is still being made when unlock() returns. It is sent later.
 #include "unsent_release_world.hpp"
 
-#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 namespace redlock::test {
 namespace {
@@ -14,22 +12,6 @@ TEST_F(UnsentRelease, IsSentIfTheProcessDoesNothingElse) {
     auto locks = acquire_two(nodes);
     unlock_slowly(locks);
     EXPECT_FALSE(clean()) << "or this test shows nothing";
-    expect_clean_in_time();
-}
-
-TEST_F(UnsentRelease, DoesNotDelayTheDestructorOfTheLock) {
-    auto nodes = make_nodes();
-    auto locks = acquire_two(nodes);
-    slow_down();
-    EXPECT_THAT(time_taken([&] { locks.clear(); }), LastsAtMost(2 * options.node_timeout / 8 + 2s));
-    expect_clean_in_time();
-}
-
-TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
-    std::optional<RedisNodes> nodes{std::in_place, endpoints, options};
-    auto locks = acquire_two(*nodes);
-    unlock_slowly(locks);
-    EXPECT_THAT(time_taken([&] { nodes.reset(); }), LastsAtMost(options.node_timeout + 2s));
     expect_clean_in_time();
 }
 
