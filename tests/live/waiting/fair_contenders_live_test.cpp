@@ -42,64 +42,6 @@ TEST_F(Contenders, TheReleaseOfAForeignClientIsNoticed) {
     waiters.expect_one_at_a_time();
 }
 
-// Waiters know when it expires.
-TEST_F(Contenders, TheExpiryOfAForeignKeyIsNoticed) {
-    set_on_all(2s);
-    const auto set = now();
-    Waiters waiters{world[0], world.uris(), 3};
-    const auto first = waiters.first_held_at();
-    EXPECT_GE(first, set + 1900ms);
-    expect_delay("foreign key expired: the first", first - set - 2s, first_asks_every());
-    waiters.expect_one_at_a_time();
-}
-
-// A key without an expiry tells no time.
-TEST_F(Contenders, AKeyWithoutAnExpiryIsWaitedFor) {
-    for (auto& server : world) ASSERT_EQ(server.command({"SET", the_resource, "by hand"}), "OK");
-    auto lock = world.lock(fair());
-    const auto result = lock.acquire_for(400ms);
-    ASSERT_THAT(result, FailsWith(Errc::held_by_other));
-    ASSERT_TRUE(result.place());
-    EXPECT_LT(result.place()->held_for, 0ms);
-    EXPECT_EQ(result.place()->held, QueuePlace::Held::by_holder);
-    WaitingProcess waiter{world.uris()};
-    ASSERT_TRUE(queued(world[0], 1));
-    const auto deleted = now();
-    for (auto& server : world) ASSERT_EQ(server.command({"DEL", the_resource}), "1");
-    expect_delay("key by hand deleted", waiter.held_at() - deleted, first_asks_every() + poll_interval);
-}
-
-// What is reserved keeps a plain lock from that node, and from no other.
-TEST_F(Contenders, AReservationIsNoVote) {
-    ASSERT_EQ(world[0].command({"SET", the_resource, "redlock:wake:0|1", "PX", "60000"}), "OK");
-    auto plain = world.lock(no_retry());
-    const auto result = plain.acquire();
-    EXPECT_THAT(result, Succeeds());
-    EXPECT_EQ(world.keys_of(plain.owner()), 4U);
-}
-
-// Nor does the next in the queue take what is reserved for one that was just woken.
-// The waiter may just be making an attempt when the resource is reserved, so it may come early once.
-TEST_F(Contenders, AReservationIsLeftToItsWaiter) {
-    const SchedulingDelayMonitor monitor;
-    int early = 0;
-    for (int i = 0; i < 4; ++i) {
-        set_on_all();
-        WaitingProcess waiter{world.uris()};
-        ASSERT_TRUE(queued(world[0], 1));
-        boot_clock().sleep_until(now() + 2 * poll_interval, {});
-        ASSERT_EQ(world[0].command({"SET", the_resource, "redlock:wake:0|1", "PX", "20000"}), "OK");
-        const auto reserved = now();
-        for (std::size_t node = 1; node < 5; ++node) (void)world[node].command({"DEL", the_resource});
-        // Two poll intervals after it has seen a holder last, which was a poll interval ago at most.
-        const auto waited = waiter.held_at() - reserved;
-        early += waited >= poll_interval * 9 / 10 ? 0 : 1;
-        (void)waiter.released_at();
-        (void)world[0].command({"DEL", the_resource});
-    }
-    EXPECT_TRUE(early <= 1 || monitor.delay() > 20ms) << early;
-}
-
 // Fair and plain locks of several threads, each of which gets its share, one at a time.
 TEST_F(Contenders, FairAndPlainLocksExcludeEachOther) {
     std::atomic<int> holders{0}, overlaps{0};

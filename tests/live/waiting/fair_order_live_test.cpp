@@ -3,9 +3,7 @@
 #include "waiting_world.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "wire/scripts.hpp"
@@ -58,26 +56,6 @@ TEST_F(FairOrder, ServesProcesses) {
     EXPECT_TRUE(wait_until([&] { return world.clean(); })) << "nothing is left, the queue neither";
 }
 
-TEST_F(FairOrder, ServesThreads) {
-    const SchedulingDelayMonitor monitor;
-    std::mutex mutex;
-    std::vector<std::size_t> order;
-    std::deque<std::jthread> threads;
-    for (std::size_t thread = 0; thread < 6; ++thread) {
-        threads.emplace_back([&, thread] {
-            auto lock = world.lock(fair());
-            EXPECT_THAT(lock.acquire_for(50s), Succeeds());
-            const std::lock_guard guard{mutex};
-            order.push_back(thread);
-        });
-        ASSERT_TRUE(queued(world[0], thread + 1));
-    }
-    EXPECT_THAT(holder.release(), Succeeds());
-    threads.clear();
-    EXPECT_THAT(order, SizeIs(6));
-    EXPECT_TRUE(std::ranges::is_sorted(order) || monitor.delay() > 20ms);
-}
-
 // The one that releases and wants it again stands behind those that wait already.
 TEST_F(FairOrder, TheLastHolderGoesBehindTheOthers) {
     Waiters waiters{world[0], world.uris(), 3, 20ms};
@@ -85,18 +63,6 @@ TEST_F(FairOrder, TheLastHolderGoesBehindTheOthers) {
     EXPECT_THAT(holder.acquire_for(50s), Succeeds());
     const auto held = now();
     EXPECT_THAT(holder.release(), Succeeds());
-    waiters.expect_order();
-    EXPECT_TRUE(held >= waiters[2].released_at() || waiters.delayed());
-}
-
-// The same where each acquisition has a Lock of its own, as with std::lock_guard.
-TEST_F(FairOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
-    Waiters waiters{world[0], world.uris(), 3, 20ms};
-    EXPECT_THAT(holder.release(), Succeeds());
-    auto another = world.lock(fair());
-    EXPECT_THAT(another.acquire_for(50s), Succeeds());
-    const auto held = now();
-    EXPECT_THAT(another.release(), Succeeds());
     waiters.expect_order();
     EXPECT_TRUE(held >= waiters[2].released_at() || waiters.delayed());
 }
@@ -145,37 +111,6 @@ std::size_t woken_by_release(LiveWorld& world, Lock& holder, int hand_overs) {
 // It asks at times while it waits: rarely just then.
 TEST_F(FairOrder, TheReleaseWakesTheNextWaiter) {
     EXPECT_GE(woken_by_release(world, holder, 10), 6U);
-}
-
-// How long the hand-over takes: half of them within a tenth of what a waiter sleeps that is not woken.
-TEST_F(FairOrder, IsFasterThanPolling) {
-    std::vector<Clock::duration> delays;
-    for (int i = 0; i < 11; ++i) {
-        WaitingProcess waiter{world.uris()};
-        ASSERT_TRUE(queued(world[0], 1));
-        const auto released = now();
-        EXPECT_THAT(holder.release(), Succeeds());
-        delays.push_back(waiter.held_at() - released);
-        (void)waiter.released_at();
-        EXPECT_THAT(holder.acquire_for(50s), Succeeds());
-    }
-    std::ranges::sort(delays);
-    expect_delay("release, median of 11", delays[5], 0ms);
-    EXPECT_THAT(delays.front(), LastsAtMost(poll_interval / 2));
-}
-
-// However long the pauses are between two attempts, the queue does not forget who gives a sign of life.
-TEST_F(FairOrder, AWaiterWithLongPausesIsNotForgotten) {
-    auto options = fair();
-    options.retry.delay = 1min;
-    WaitingProcess waiter{world.uris(), 0ms, options};
-    ASSERT_TRUE(queued(world[0], 1));
-    const auto later = now() + 6s;  // a queue that nobody looks at lives for 5 s
-    boot_clock().sleep_until(later, {});
-    EXPECT_TRUE(queued(world[0], 1));
-    const auto released = now();
-    EXPECT_THAT(holder.release(), Succeeds());
-    expect_delay("release after 6 s", waiter.held_at() - released, 0ms);
 }
 
 // ---- Costs

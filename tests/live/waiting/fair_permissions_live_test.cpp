@@ -131,32 +131,6 @@ TEST(FairPermissions, TheDocumentedMinimumIsEnough) {
         EXPECT_TRUE(last != "object" || line == "ping") << line;  // the handshake does without
 }
 
-// The queue disappears with its last ticket, and PUBLISH fails then.
-TEST(FairPermissions, AReleaseWithoutPublishLeavesTheQueueItsExpiry) {
-    RedisServer server{without("+publish")};
-    ASSERT_EQ(server.command({"ZADD", the_queue, "1", "redlock:wake:1|1"}), "1");
-    ASSERT_EQ(server.command({"PEXPIRE", the_queue, "60000"}), "1");
-    RedisNodes nodes{{server.uri("worker", "s3cret")}, {.node_timeout = 2s}};
-    Lock lock{nodes, the_resource, fair()};
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_EQ(server.command({"ZCARD", the_queue}), "1");
-    EXPECT_GT(std::stol(server.command({"PTTL", the_queue})), 0);
-}
-
-// No key may stay for ever.
-TEST(FairPermissions, AQuestionWithoutPexpireLeavesNoKey) {
-    Servers world{3, "+pexpire"};
-    for (auto& server : world.servers)
-        ASSERT_EQ(server.command({"SET", the_resource, "another", "PX", "60000"}), "OK");
-    const auto result = world.lock(retrying()).acquire_for(1s);
-    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
-    ASSERT_THAT(result.queue_refusals(), SizeIs(3));
-    EXPECT_EQ(result.queue_refusals()[0].cause, Errc::permission_denied);
-    for (auto& server : world.servers)
-        for (const auto* const key : {the_queue, the_signs}) EXPECT_EQ(server.command({"EXISTS", key}), "0");
-}
-
 // Without ZRANGE, a script cannot tell a queue from the sorted set of an application.
 TEST(FairPermissions, WithoutZrangeTheSortedSetOfAnApplicationStaysAsItIs) {
     Servers world{3, "+zrange"};

@@ -6,14 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <deque>
-#include <fstream>
-#include <set>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -149,120 +144,6 @@ TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
     expect_delay("50 cut off in front", waiters.first_held_at() - released,
                  4 * poll_interval + 4 * poll_interval);
     waiters.expect_one_at_a_time();
-}
-
-// Those behind them would be told of a place that is too far behind.
-TEST_F(WaiterFaults, SomeAreKilledWhileItIsHeld) {
-    Waiters waiters{world[0], world.uris(), 8};
-    for (std::size_t i = 0; i < 7; ++i) waiters[i].kill();
-    EXPECT_TRUE(queued(world[0], 1));
-    (void)release();
-    (void)waiters[7].held_at();
-}
-
-// It is still connected, and asks no more.
-TEST_F(WaiterFaults, OneIsStoppedWhileItIsHeld) {
-    Waiters waiters{world[0], world.uris(), 2};
-    waiters[0].freeze();
-    EXPECT_TRUE(queued(world[0], 1));
-    (void)release();
-    (void)waiters[1].held_at();
-    waiters[0].thaw();
-    (void)waiters[0].held_at();
-}
-
-/// Cuts the only waiter off if it listens at this server and has a ticket in its queue. Returns the channel
-/// of the cut connection, or an empty text. Each connection has a channel of its own.
-std::string cut_off(const RedisServer& server) {
-    const auto channel = server.command({"PUBSUB", "CHANNELS", "redlock:wake:*"});
-    const auto tickets = server.command({"ZRANGE", the_queue, "0", "-1"});
-    const bool waits = !channel.empty() && tickets.find(channel + "|") != tickets.npos;
-    return waits && server.command({"CLIENT", "KILL", "TYPE", "pubsub"}) == "1" ? channel : "";
-}
-
-TEST_F(WaiterFaults, OneIsCutOffThreeHundredTimesWhileItIsHeld) {
-    RedisNodes nodes{world.uris(), timeouts()};
-    Lock lock{nodes, the_resource, fair()};
-    std::jthread waiter{
-        [&](const std::stop_token& stop) { EXPECT_THAT(lock.acquire_for(1h, stop), Succeeds()); }};
-    std::set<std::string> cut;
-    while (cut.size() < 300) {
-        ASSERT_TRUE(wait_until([&] {
-            return std::ranges::any_of(world, [&](auto& server) {
-                const auto channel = cut_off(server);
-                return !channel.empty() && cut.insert(channel).second;
-            });
-        })) << cut.size();
-        for (auto& server : world) ASSERT_LE(queue_length(server), 1U) << "after cut " << cut.size();
-        ASSERT_THAT(holder.extend(), Succeeds());
-    }
-    (void)release();
-    waiter.join();
-}
-
-/// Publishes a foreign message on the channel of the only waiter each millisecond.
-class Flood {
-public:
-    explicit Flood(RedisServer& home)
-        : channel_(home.command({"PUBSUB", "CHANNELS", "redlock:wake:*"})),
-          thread_(
-              [connection = home.connect(), channel = channel_, this](const std::stop_token& stop) mutable {
-                  for (; !stop.stop_requested(); ++published_) {
-                      (void)connection.ask({"PUBLISH", channel, channel + "|foreign"});
-                      boot_clock().sleep_until(now() + 1ms, stop);
-                  }
-              }) {}
-    std::size_t published() const { return published_; }
-
-private:
-    std::string channel_;
-    std::atomic<std::size_t> published_{0};
-    std::jthread thread_;
-};
-
-/// Returns how often this thread of the process has gone to sleep. A busy machine does not change this
-/// number, and neither does a sanitizer, while both change the thread's processor time.
-std::size_t sleeps_of(pid_t thread) {
-    std::ifstream status{"/proc/self/task/" + std::to_string(thread) + "/status"};
-    std::string word;
-    while (status >> word && word != "voluntary_ctxt_switches:") {
-    }
-    std::size_t sleeps = 0;
-    EXPECT_TRUE(status >> sleeps);
-    return sleeps;
-}
-
-// Foreign messages do not keep the waiter busy, and do not delay its own message. A waiter that reads once in
-// 10 ms sleeps twice in this time: until it may read, and until there is something to read.
-TEST_F(WaiterFaults, SomebodyFloodsItsChannel) {
-    RedisNodes nodes{world.uris(), timeouts()};
-    Lock lock{nodes, the_resource, fair()};
-    std::atomic<pid_t> thread{};
-    Clock::time_point held{};
-    std::jthread waiter{[&] {
-        thread = ::gettid();
-        EXPECT_THAT(lock.acquire_for(50s), Succeeds());
-        held = now();
-    }};
-    ASSERT_TRUE(queued(world[0], 1));
-    const Flood flood{world[0]};
-    ASSERT_TRUE(wait_until([&] { return flood.published() > 0; }));
-    const auto before = sleeps_of(thread);
-    const auto from = now();
-    ASSERT_TRUE(wait_until([&] { return flood.published() > 500 && now() - from > 1s; }));
-    EXPECT_LE(sleeps_of(thread) - before, 3 * static_cast<std::size_t>((now() - from) / 10ms));
-    const auto released = release();
-    waiter.join();
-    expect_delay("flood", held - released, 10ms);
-}
-
-// Entries that nobody of ours has written.
-TEST_F(WaiterFaults, TheQueueContainsForeignEntries) {
-    Waiters waiters{world[0], world.uris(), 2};
-    ASSERT_EQ(world[0].command({"ZADD", the_queue, "1", "", "2", "|", "3", "no bar", "4", "||"}), "4");
-    const auto released = release();
-    expect_delay("rubbish in front", waiters.first_held_at() - released, 0ms);
-    waiters.expect_order();
 }
 
 }  // namespace
