@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"MinHoldNegative", {.min_hold = -1ms}, "min_hold"},
                     BadOption{"MinHoldAboveTheTtl", {.min_hold = 10'001ms}, "min_hold"},
                     BadOption{"MinHoldOfASharedLock", {.shared = true, .min_hold = 1ms}, "min_hold"},
+                    BadOption{"FairAndShared", {.fair = true, .shared = true}, "shared"},
                     BadOption{"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
                     BadOption{"MarginOfHalfTheTtl", {.margin = 5s}, "margin"},
                     BadOption{"MarginNegative", {.margin = -1ms}, "margin"},

@@ -2,10 +2,6 @@
 // The tests in tests/pure and the simulation cover the scripts.
 #include "guarantee_world.hpp"
 
-#include "live/in_threads.hpp"
-
-#include <atomic>
-
 namespace redlock::test {
 namespace {
 
@@ -51,24 +47,6 @@ TEST(Fencing, DoesNotContinueACountFromAnEarlierRun) {
     world[0].restart();
     EXPECT_EQ(world[0].command({"GET", counter}), seven);
     EXPECT_GT(next_token(), before);
-}
-
-// Contenders show their tokens to a resource that remembers the largest one. It never rejects a token.
-TEST_P(Guarantees, TokensAreNeverSmallerThanThoseTheResourceHasSeen) {
-    LiveWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
-    std::atomic<std::uint64_t> seen{0};
-    std::atomic<int> holds{0};
-    const auto end = boot_clock().now() + 2s;
-    in_threads(6, [&](std::size_t) {
-        auto lock = world.lock({.ttl = 10s, .retry = {.delay = 2ms}, .fencing = true});
-        while (boot_clock().now() < end) {
-            if (!lock.acquire_for(1s)) continue;
-            EXPECT_GT(lock.fencing_token(), seen.exchange(lock.fencing_token()));
-            ++holds;
-            (void)lock.release();
-        }
-    });
-    EXPECT_GT(holds, 10);
 }
 
 // ---- S29, S30: a node that may have forgotten the holders does not vote until the longest ttl has passed.

@@ -5,10 +5,8 @@
 #include "support/reserved_port.hpp"
 #include "support/sentinel_group.hpp"
 
-#include <array>
 #include <functional>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -157,18 +155,6 @@ Result acquire_once(const std::string& uri) {
     return Lock{nodes, the_resource, no_retry(1min)}.acquire();
 }
 
-// Each Sentinel may be cut off together with the server that it names.
-TEST(Sentinels, NameNoMasterIfOnlyHalfOfThemAgree) {
-    const std::array<RedisServer, 2> servers;
-    const RedisServer one{RedisConfig{}.sentinel_of(servers[0].port())};
-    const RedisServer another{RedisConfig{}.sentinel_of(servers[1].port())};
-    EXPECT_THAT(acquire_once(uri_of({one})), Succeeds());
-    const auto result = acquire_once(uri_of({one, another}));
-    EXPECT_THAT(result, Reports(0, Errc::connection_failed));
-    EXPECT_THAT(result.nodes()[0].detail,
-                HasSubstr("of 2 Sentinels 2 named a master, and no majority the same"));
-}
-
 // For example, the Sentinels name the address of a container, which leads nowhere from other machines.
 TEST(Sentinels, NameAMasterThatCannotBeReached) {
     const support::ReservedPort nobody;
@@ -187,26 +173,6 @@ TEST(Sentinels, AreTakenForServersAndServersForThem) {
                 HasSubstr("write redis+sentinel://"));
     EXPECT_THAT(acquire_once("redis+sentinel://" + server.name() + "/mymaster").nodes()[0].detail,
                 HasSubstr("write redis://"));
-}
-
-// A majority of the entries is not a majority of the Sentinels. The second Sentinel is down, and the first
-// must not decide alone.
-TEST(Sentinels, HaveOneVoteEachEvenIfListedTwice) {
-    const RedisServer server;
-    const RedisServer one{RedisConfig{}.sentinel_of(server.port())};
-    RedisServer down{RedisConfig{}.sentinel_of(server.port())};
-    support::TcpProxy elsewhere{one.port()};
-    down.kill();
-    const auto name = [](std::uint16_t port) { return ",127.0.0.1:" + std::to_string(port); };
-    const auto refused = [](const std::string& sentinels) {
-        const auto result = acquire_once("redis+sentinel://" + sentinels + "/mymaster");
-        EXPECT_THAT(result, Reports(0, Errc::connection_failed)) << sentinels;
-        EXPECT_THAT(result.nodes()[0].detail, HasSubstr("of 2 Sentinels 1 named a master")) << sentinels;
-    };
-    refused(one.name() + "," + one.name() + "," + down.name());
-    refused(one.name() + "," + support::loopback_name + ":" + std::to_string(one.port()) + "," + down.name());
-    refused(one.name() + name(elsewhere.port()) + "," + down.name());
-    EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one entry of one Sentinel";
 }
 
 // Two clients have the same name for a node, but not the same Sentinels.
@@ -235,40 +201,6 @@ TEST(Sentinels, AreAskedSeparatelyWithEachPassword) {
     EXPECT_THAT(acquire_once(with("theirs")), Succeeds());
     EXPECT_THAT((Lock{wrong, the_resource, no_retry(1min)}.acquire()),
                 Reports(0, Errc::authentication_failed));
-}
-
-// A9. The owner of an inquiry ends it, and does not wait for frozen Sentinels.
-TEST(Sentinels, AreNotAwaitedByTheDestructorOfTheNodes) {
-    const RedisServer server;
-    RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
-    frozen.freeze();
-    const SchedulingDelayMonitor machine;
-    std::optional<RedisNodes> nodes{std::in_place, std::vector{uri_of({frozen})},
-                                    NodesOptions{.node_timeout = 20s}};
-    EXPECT_FALSE((Lock{*nodes, the_resource, no_retry(1min)}.acquire_for(50ms)));
-    const auto before = boot_clock().now();
-    const auto delayed = machine.delay();
-    nodes.reset();
-    EXPECT_LT(boot_clock().now() - before - (machine.delay() - delayed), 700ms);
-}
-
-// D7. A permanent cause counts as such only if a majority needs the Sentinels that refuse.
-TEST(Sentinels, DoNotMatterIfAMinorityRejectsThePassword) {
-    RedisServer server;
-    const auto sentinel = [&](const std::string& password) {
-        return RedisServer{RedisConfig{}.sentinel_of(server.port()).password(password)};
-    };
-    RedisServer one = sentinel("theirs"), two = sentinel("theirs"), three = sentinel("another");
-    const auto all = uri_of({one, two, three}) + "?sentinel_password=";
-    EXPECT_THAT(acquire_once(all + "theirs"), Succeeds());
-    EXPECT_THAT(acquire_once(all + "another"), Reports(0, Errc::authentication_failed))
-        << "two of three refuse it";
-    EXPECT_THAT(acquire_once(uri_of({one, three}) + "?sentinel_password=theirs"),
-                Reports(0, Errc::authentication_failed))
-        << "half of them do";
-    two.kill();
-    EXPECT_THAT(acquire_once(all + "theirs"), Reports(0, Errc::connection_failed))
-        << "with the killed one it would do";
 }
 
 }  // namespace

@@ -36,23 +36,6 @@ TEST(Watchdog, HoldsALockForManyTimesItsTtl) {
     EXPECT_THAT(losses.all(), IsEmpty());
 }
 
-// Every kind of lock is extended in batches.
-TEST(Watchdog, ExtendsFencedLocksOnSeveralResourcesUnderAQuarantine) {
-    QuarantineWorld world{3};
-    Watchdog watchdog;
-    auto options = watched_by(watchdog, 3s);
-    options.fencing = true;
-    Lock lock{world.nodes, {"orders:42", "stock:7"}, options};
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    const auto token = lock.fencing_token();
-    const CommandMonitor monitor{world[2]};
-    EXPECT_TRUE(wait_until([&] { return extensions(monitor) >= 3; }));
-    EXPECT_TRUE(lock.valid());
-    EXPECT_EQ(lock.fencing_token(), token);
-    for (const auto* const resource : {"orders:42", "stock:7"})
-        for (const auto& server : world) EXPECT_EQ(holder(server, resource), lock.owner());
-}
-
 // C10. Locks on other nodes are extended meanwhile, although a round here takes twice their ttl.
 TEST(Watchdog, ExtendsLocksOnOtherNodesWhileAMajorityHangs) {
     LiveWorld world{5, {.node_timeout = 2s}};
@@ -71,28 +54,6 @@ TEST(Watchdog, ExtendsLocksOnOtherNodesWhileAMajorityHangs) {
     }));
     EXPECT_TRUE(lock.valid());
     for (const std::size_t node : {1U, 2U, 3U}) world[node].thaw();
-}
-
-// C6. A loss is reported in time, although the round that could save the lock hangs.
-TEST(Watchdog, ReportsALossInTimeWhileAMajorityHangs) {
-    LiveWorld world{5, {.node_timeout = 1900ms}};
-    Watchdog watchdog;
-    LossLog losses;
-    auto options = watched_by(watchdog, 2s);
-    options.on_lost = losses.callback();
-    auto lock = world.lock(options);
-    ASSERT_TRUE(world.warm_up());
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    for (const std::size_t node : {1U, 2U, 3U}) world[node].freeze();
-    auto end = end_of(lock);
-    while (lock.valid()) end = std::max(end, end_of(lock));  // one more extension may have succeeded
-    EXPECT_TRUE(losses.wait_for(1));
-    EXPECT_THAT(losses.last() - end, LastsAtMost(200ms));  // the round would last another 600 ms
-    EXPECT_FALSE(lock.valid());
-    EXPECT_THAT(losses.all(), ElementsAre(FailsWith(Errc::lost)));
-    for (const std::size_t node : {1U, 2U, 3U}) world[node].thaw();
-    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
-    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
 }
 
 // C10, D9. Many threads acquire, query, extend and release with one watchdog, while a server is stopped and

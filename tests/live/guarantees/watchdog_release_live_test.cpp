@@ -1,4 +1,4 @@
-// Rules B7, C8 and C9 against real servers: release, destruction and callbacks during the work of the
+// Rules C8 and C9 against real servers: release, destruction and callbacks during the work of the
 // watchdog.
 #include "watchdog_world.hpp"
 
@@ -9,24 +9,9 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace redlock::test {
 namespace {
-
-// B7. An extension that is under way may still send commands, so release() waits for its end.
-TEST(Watchdog, FinishesItsRoundBeforeReleaseReturns) {
-    SlowToExtend nodes;
-    Watchdog watchdog;
-    Lock lock{nodes, the_resource, watched_by(watchdog, 2s)};
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    nodes.asked.get_future().wait();
-    auto release = std::async(std::launch::async, [&] { return lock.release(); });
-    EXPECT_EQ(release.wait_for(50ms), std::future_status::timeout);
-    nodes.end.set_value();
-    ASSERT_EQ(release.wait_for(20s), std::future_status::ready);
-    EXPECT_THAT(release.get(), Succeeds());
-}
 
 // C8. The holder continues in its thread, while the callback releases the lost acquisition and no later one.
 TEST(Watchdog, LetsTheHolderAcquireAgainWhileTheCallbackReleases) {
@@ -84,33 +69,6 @@ TEST(Watchdog, AllowsTheLockToBeDestroyedFromAnyThread) {
         destroy();
     }
     EXPECT_TRUE(wait_until([&] { return world.clean(); }));
-}
-
-// C9. A callback of lost() blocks until the release() in another thread has returned.
-TEST(Watchdog, BeginsNoCallbackAfterReleaseHasReturned) {
-    LiveWorld world{3, short_timeout};
-    Watchdog watchdog;
-    LossLog losses;
-    std::promise<void> stopped;
-    std::promise<void> released;
-    auto options = watched_by(watchdog, 10s);
-    options.on_lost = losses.callback();
-    auto lock = world.lock("released", options);
-    auto lost_later = world.lock("lost later", options);
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    ASSERT_THAT(lost_later.acquire(), Succeeds());
-    const std::stop_callback on_stop{lock.lost(), [&] {
-                                         stopped.set_value();
-                                         released.get_future().wait();
-                                     }};
-    for (const std::size_t node : {0U, 1U}) ASSERT_EQ(world[node].command({"DEL", "released"}), "1");
-    ASSERT_EQ(stopped.get_future().wait_for(20s), std::future_status::ready);
-    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
-    released.set_value();
-    for (const std::size_t node : {0U, 1U}) ASSERT_EQ(world[node].command({"DEL", "lost later"}), "1");
-    ASSERT_TRUE(losses.wait_for(1)) << "the thread has gone on";
-    EXPECT_THAT(losses.all(), SizeIs(1));
-    EXPECT_TRUE(lost_later.lost().stop_requested());
 }
 
 // C9. One thread reports a loss while another one releases. Whichever comes first: after the release has

@@ -17,7 +17,7 @@
 
 namespace redlock::test {
 
-/// The reported losses, and when the last one was reported.
+/// The reported losses.
 class LossLog {
 public:
     std::function<void(const Result&)> callback() {
@@ -25,10 +25,8 @@ public:
     }
 
     void add(const Result& loss) {
-        const auto now = boot_clock().now();
         const std::lock_guard guard{mutex_};
         losses_.push_back(loss);
-        last_ = now;
         changed_.notify_all();  // with the mutex held: the waiting thread may destroy this
     }
 
@@ -42,16 +40,11 @@ public:
         const std::lock_guard guard{mutex_};
         return losses_;
     }
-    Clock::time_point last() {
-        const std::lock_guard guard{mutex_};
-        return last_;
-    }
 
 private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Result> losses_;
-    Clock::time_point last_{};
 };
 
 /// For ttls of a second or two.
@@ -91,9 +84,5 @@ public:
     std::promise<void> asked;
     std::promise<void> end;
 };
-
-inline Clock::time_point end_of(const Lock& lock) {
-    return boot_clock().now() + lock.remaining();
-}
 
 }  // namespace redlock::test
