@@ -42,9 +42,6 @@ protected:
             count += ClusterTest::keys("{jobs}:slot:" + std::to_string(slot));
         return count;
     }
-    bool has_keys(std::size_t count) {
-        return wait_until([&] { return keys() == count; });
-    }
 };
 
 }  // namespace redlock::support

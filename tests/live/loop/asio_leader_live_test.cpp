@@ -6,10 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <optional>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,31 +52,6 @@ TEST_F(AsioLeader, CoroutinesLeadInTurn) {
     EXPECT_TRUE(no_key_is_left());
 }
 
-TEST_F(AsioLeader, AFunctionEndsItsTermLater) {
-    net::cancellation_signal signal;
-    net::steady_timer timer{context};
-    std::vector<AsyncTerm> terms;
-    bool ended = false;
-    Leader leader{context, nodes, "orders:42", options()};
-    leader.async_run(
-        [&](AsyncTerm term) {
-            EXPECT_FALSE(term.lost().stop_requested());
-            terms.push_back(std::move(term));
-            timer.expires_after(5ms);
-            timer.async_wait([&](auto) {
-                EXPECT_EQ(keys(), 5U);
-                if (terms.size() == 3) signal.emit(net::cancellation_type::terminal);
-                EXPECT_EQ(terms.back().lost().stop_requested(), terms.size() == 3);
-                terms.back().end();
-            });
-        },
-        net::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr it) { ended = !it; }));
-    context.run();
-    EXPECT_TRUE(ended);
-    EXPECT_EQ(terms.size(), 3U);
-    EXPECT_TRUE(no_key_is_left());
-}
-
 TEST_F(AsioLeader, ACoroutineGetsTheExceptionOfTheWork) {
     EXPECT_THROW(run([&]() -> net::awaitable<void> {
                      const auto executor = co_await net::this_coro::executor;
@@ -114,51 +86,6 @@ TEST_F(AsioLeader, ReportsExceptionsAndFailuresByTheExecutor) {
         [](std::exception_ptr) {});
     context.run();
     EXPECT_THAT(errors, testing::ElementsAre("broken", "broken", "broken"));
-}
-
-TEST_F(AsioLeader, RefusesASecondRun) {
-    Leader leader{context, nodes, "orders:42", options()};
-    std::optional<std::error_code> second;
-    leader.async_run([&](const AsyncTerm&) { context.stop(); }, [](std::exception_ptr) {});
-    leader.async_run([](const AsyncTerm&) { FAIL(); },
-                     [&](std::exception_ptr it) {
-                         try {
-                             std::rethrow_exception(it);
-                         } catch (const std::system_error& error) {
-                             second = error.code();
-                         }
-                     });
-    context.run();
-    ASSERT_TRUE(second);
-    EXPECT_EQ(*second, std::errc::operation_in_progress);
-}
-
-// The context is destroyed, or the leader before it, after each number of steps.
-TEST_F(AsioLeader, DestructionCallsNoHandlerAndLeavesNoKey) {
-    for (const bool leader_first : {false, true})
-        for (std::size_t steps = 0; steps < 30; ++steps) {
-            auto of_loop = std::make_unique<net::io_context>();
-            std::optional<Leader> leader{std::in_place, *of_loop, nodes, "orders:42", options()};
-            bool ended = false;
-            leader->async_run(
-                [&](redlock::Term term) -> net::awaitable<void> {
-                    net::steady_timer timer{co_await net::this_coro::executor, 1ms};
-                    co_await timer.async_wait(net::use_awaitable);
-                    EXPECT_GT(term.remaining(), 0s);
-                },
-                [&](std::exception_ptr) { ended = true; });
-            for (std::size_t i = 0; i < steps; ++i) of_loop->run_one_for(1ms);
-            EXPECT_FALSE(ended);
-            if (leader_first) {
-                leader.reset();
-                of_loop->run();
-                EXPECT_TRUE(ended) << "after " << steps;
-            }
-            of_loop.reset();
-            leader.reset();
-            EXPECT_EQ(ended, leader_first);
-            EXPECT_TRUE(no_key_is_left()) << "after " << steps;
-        }
 }
 
 TEST_F(AsioLeader, SeveralThreadsRunTheContext) {

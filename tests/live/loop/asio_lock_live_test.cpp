@@ -29,28 +29,6 @@ namespace {
 
 using asio::Lock;
 
-TEST_F(Asio, ACoroutineAcquiresExtendsAndReleases) {
-    run([&]() -> net::awaitable<void> {
-        const auto executor = co_await net::this_coro::executor;
-        Lock lock{executor, nodes, "orders:42", {.ttl = 10s}};
-        EXPECT_FALSE(lock.valid());
-        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
-        EXPECT_TRUE(acquired) << acquired.message();
-        EXPECT_TRUE(lock.valid());
-        EXPECT_EQ(lock.owner().size(), 40U);
-        EXPECT_EQ(keys(), 5U);
-        const auto extended = co_await lock.async_extend(net::use_awaitable);
-        EXPECT_TRUE(extended);
-        const auto again = co_await lock.async_extend(20s, net::use_awaitable);
-        EXPECT_TRUE(again);
-        EXPECT_GT(lock.remaining(), 18s);
-        const auto released = co_await lock.async_release(net::use_awaitable);
-        EXPECT_TRUE(released);
-        EXPECT_FALSE(lock.valid());
-        EXPECT_EQ(keys(), 0U);
-    });
-}
-
 TEST_F(Asio, TakesEveryKindOfToken) {
     Lock lock{context, nodes, "orders:42"};
     auto future = lock.async_try_acquire(net::use_future);
@@ -102,9 +80,7 @@ TEST_F(Asio, AMovedFromLockIsFreeAndCannotBeAcquired) {
     const std::error_code not_held = Errc::not_held;
     EXPECT_THAT(errors, testing::ElementsAre(invalid, invalid, invalid, not_held, not_held, not_held));
     lock = Lock{context, nodes, "orders:42"};
-    auto acquired = lock.async_try_acquire(net::use_future);
-    context.run();
-    EXPECT_TRUE(acquired.get());
+    acquire(lock);
 }
 
 TEST_F(Asio, FairLocksWaitInTheQueue) {
@@ -223,13 +199,11 @@ TEST_F(Asio, AnOperationDoesNotBeginBeforeItCanBeCancelled) {
     context.restart();
     EXPECT_FALSE(called);
     EXPECT_FALSE(lock.valid());
-    auto acquired = lock.async_acquire(net::use_future);
-    context.run();
-    EXPECT_TRUE(acquired.get());
+    acquire(lock);
 }
 
 TEST_F(Asio, DestroyingTheContextCallsNoHandler) {
-    redlock::Lock other{nodes, "held"};
+    redlock::Lock other{nodes, "held", {.ttl = 10min}};
     ASSERT_TRUE(other.acquire());
     for (const bool contended : {false, true})
         for (std::size_t steps = 0; steps < 20; ++steps) {
@@ -330,9 +304,7 @@ TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
         RedisNodes others{cluster.uris(), {.node_timeout = 1s}};
         {
             Lock lock{context, others, "orders:42"};
-            lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
-            context.run();
-            context.restart();
+            acquire(lock);
         }
         context.run();
         context.restart();
@@ -347,9 +319,7 @@ TEST_F(Asio, RunReturnsAlthoughANodeDropsPackets) {
         {.node_timeout = 1s}};
     const auto start = std::chrono::steady_clock::now();
     Lock lock{context, others, "orders:42"};
-    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
-    context.run();
-    context.restart();
+    acquire(lock);
     lock.async_release([](const Result& it) { EXPECT_TRUE(it); });
     context.run();
     EXPECT_LT(std::chrono::steady_clock::now(), start + 60s) << "the kernel gives up after two minutes";
@@ -359,10 +329,7 @@ TEST_F(Asio, NodesMayBeDestroyedBeforeTheContext) {
     {
         RedisNodes others{cluster.uris()};
         Lock lock{context, others, "orders:42"};
-        lock.async_acquire([](Result) {});
-        context.run();
-        context.restart();
-        EXPECT_TRUE(lock.valid());
+        acquire(lock);
     }
     context.run();
     EXPECT_TRUE(no_key_is_left());
@@ -370,10 +337,7 @@ TEST_F(Asio, NodesMayBeDestroyedBeforeTheContext) {
     for (int i = 0; i < 3; ++i) {
         RedisNodes others{cluster.uris()};
         Lock lock{context, others, "orders:42"};
-        auto result = lock.async_acquire(net::use_future);
-        context.run();
-        context.restart();
-        EXPECT_TRUE(result.get());
+        acquire(lock);
     }
 }
 
@@ -582,9 +546,7 @@ TEST_F(Asio, ADaemonKeepsItsFilesAndUsesAContextOfItsOwn) {
 // for the locks of the parent there.
 TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
     Lock lock{context, nodes, "orders:42", {.ttl = 1min}};
-    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it); });
-    context.run();
-    context.restart();
+    acquire(lock);
     std::optional<Result> extended;
     lock.async_extend([&](Result it) { extended = std::move(it); });
     context.notify_fork(net::execution_context::fork_prepare);

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <memory>
 #include <string>
-#include <vector>
 
 namespace {
 
@@ -68,27 +66,6 @@ TEST_F(AsioWakeUp, SetsTheTimerRarelyWithAStrandOfAnyExecutor) {
 /// A round sets the timer to its deadline, unless it is set to an earlier instant.
 TEST_F(AsioWakeUp, SetsTheTimerAtMostOnceForARoundOfOneCoroutine) {
     EXPECT_LE(timer_calls_with(1, context, context.get_executor(), nodes), 2);
-}
-
-TEST_F(AsioWakeUp, WorksInAThreadPool) {
-    net::thread_pool pool{2};
-    std::vector<std::unique_ptr<Lock>> locks;
-    for (int i = 0; i < 20; ++i)
-        locks.push_back(std::make_unique<Lock>(pool, nodes, "orders:" + std::to_string(i)));
-    for (auto& lock : locks) EXPECT_TRUE(lock->async_acquire(net::use_future).get());
-    for (auto& lock : locks) EXPECT_TRUE(lock->async_release(net::use_future).get());
-    pool.join();
-    EXPECT_EQ(keys("orders:0"), 0U);
-}
-
-/// The handler of the last wake-up is destroyed with the context.
-TEST_F(AsioWakeUp, MayBeUnderWayWhenTheContextIsDestroyed) {
-    auto other = std::make_unique<net::io_context>();
-    Lock lock{*other, nodes, "orders:42"};
-    lock.async_acquire([](Result) { FAIL() << "is not called"; });
-    other.reset();
-    EXPECT_FALSE(lock.valid());
-    EXPECT_TRUE(no_key_is_left());
 }
 
 }  // namespace

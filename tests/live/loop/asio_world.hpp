@@ -36,6 +36,14 @@ protected:
         if (failure) std::rethrow_exception(failure);
     }
 
+    /// Runs the context until the lock is acquired, and nothing is left to do.
+    void acquire(asio::Lock& lock) {
+        lock.async_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+        context.run();
+        context.restart();
+        EXPECT_TRUE(lock.valid());
+    }
+
     net::io_context context{};
 };
 

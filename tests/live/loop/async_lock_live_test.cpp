@@ -8,7 +8,6 @@
 
 #include <redlock/async_lock.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -23,34 +22,9 @@ using namespace std::chrono_literals;
 
 class InALoop : public support::ClusterTest {
 protected:
-    [[nodiscard]] bool acquires(AsyncLock& lock) {
-        std::optional<Result> result;
-        lock.try_acquire([&](Result it) { result = std::move(it); });
-        while (!result && loop.run_once()) {
-        }
-        return result && *result;
-    }
-
     PollLoop loop{};
     AsyncNodes of_loop{nodes, loop};
 };
-
-TEST_F(InALoop, HasNothingToWaitForWhenItIsIdle) {
-    AsyncLock lock{of_loop, "orders:42"};
-    ASSERT_TRUE(acquires(lock));
-    EXPECT_FALSE(loop.run_once());
-}
-
-TEST_F(InALoop, RefusesASecondOperation) {
-    AsyncLock lock{of_loop, "orders:42"};
-    std::vector<std::error_code> errors;
-    lock.try_acquire([&](Result it) { errors.push_back(it.error()); });
-    lock.release([&](Result it) { errors.push_back(it.error()); });
-    loop.run();
-    ASSERT_EQ(errors.size(), 2U);
-    EXPECT_EQ(errors[0], std::errc::operation_in_progress);
-    EXPECT_FALSE(errors[1]);
-}
 
 TEST_F(InALoop, ResolvesNames) {
     if (!support::localhost_is_known()) GTEST_SKIP() << "this machine knows no name to look up";
@@ -106,18 +80,6 @@ TEST_F(InALoop, ManyAtOnce) {
     EXPECT_LE(cluster[0].info("stats", "total_connections_received").size(), 3U);
 }
 
-TEST_F(InALoop, AnExceptionOfACompletionReachesTheLoopAndHarmsNoOther) {
-    AsyncLock first{of_loop, "first"};
-    AsyncLock second{of_loop, "second"};
-    bool done = false;
-    first.try_acquire([](Result) { throw std::runtime_error("of the user"); });
-    second.try_acquire([&](Result it) { done = static_cast<bool>(it); });
-    EXPECT_THROW(loop.run(), std::runtime_error);
-    loop.run();
-    EXPECT_TRUE(done);
-    EXPECT_TRUE(first.valid());
-}
-
 // The RedisNodes sends the releases that were not sent.
 TEST_F(InALoop, TheShutdownLeavesNoKeyAtOtherNodes) {
     bool called = false;
@@ -131,21 +93,6 @@ TEST_F(InALoop, TheShutdownLeavesNoKeyAtOtherNodes) {
     }
     EXPECT_FALSE(called);
     EXPECT_TRUE(no_key_is_left("orders:43"));
-}
-
-// The shutdown destroys the completion of the first lock, and the second lock with it.
-TEST_F(InALoop, TheShutdownReleasesALockWhoseOwnerItDestroys) {
-    for (int steps = 0; steps < 12; ++steps) {
-        PollLoop other_loop;
-        AsyncNodes of_other{nodes, other_loop};
-        AsyncLock first{of_other, "first"};
-        auto second = std::make_shared<AsyncLock>(of_other, "orders:42", LockOptions{.ttl = 10min});
-        second->try_acquire([](Result) {});
-        first.acquire([owned = std::move(second)](Result) {});
-        for (int i = 0; i < steps; ++i) (void)other_loop.run_once();
-        of_other.shut_down();
-        EXPECT_TRUE(no_key_is_left()) << "after " << steps << " steps";
-    }
 }
 
 // The destructor of the RedisNodes does, for all loops together.
@@ -173,75 +120,6 @@ TEST_F(InALoop, TheShutdownDoesNotWaitForAFrozenServer) {
     EXPECT_LT(boot_clock().now() - then, 4s);
     cluster[0].thaw();
     for (const auto* const resource : {"a", "b", "c"}) EXPECT_TRUE(no_key_is_left(resource));
-}
-
-TEST_F(InALoop, ALoopThatIsOverKeepsNoConnections) {
-    const auto connections = [&] { return std::stoul(cluster[0].info("clients", "connected_clients")); };
-    const auto before = connections();
-    for (int i = 0; i < 10; ++i) {
-        PollLoop other_loop;
-        AsyncNodes of_other{nodes, other_loop};
-        AsyncLock lock{of_other, "orders:42"};
-        std::optional<Result> result;
-        lock.acquire([&](Result it) { result = std::move(it); });
-        other_loop.run();
-        ASSERT_TRUE(result);
-        ASSERT_TRUE(*result) << result->message();
-    }
-    // The last release may not have been answered yet when its loop was over.
-    EXPECT_TRUE(support::wait_until([&] { return connections() <= before + 1; }));
-    EXPECT_EQ(keys(), 0U);
-}
-
-TEST_F(InALoop, ALoopThatIsOverKeepsTheConnectionToAFrozenNodeForOneNodeTimeout) {
-    RedisNodes others{cluster.uris(), {.node_timeout = 100ms}};
-    const auto is_over = [&] {
-        PollLoop other_loop;
-        AsyncNodes of_other{others, other_loop};
-        AsyncLock lock{of_other, "orders:42"};
-        lock.acquire([](Result) {});
-        other_loop.run();
-    };
-    const auto connections = [&] { return std::stoul(cluster[0].info("clients", "connected_clients")); };
-    is_over();
-    const auto before = connections();
-    cluster[1].freeze();
-    for (int i = 0; i < 5; ++i) is_over();
-    const auto later = boot_clock().now() + others.node_timeout();
-    EXPECT_TRUE(support::wait_until([&] { return boot_clock().now() >= later; }));
-    is_over();
-    EXPECT_TRUE(support::wait_until([&] { return connections() <= before + 2; }));
-    cluster[1].thaw();
-}
-
-// D10. A child that goes on with its copy of the loop takes no reply from its parent.
-TEST_F(InALoop, AForkedChildReadsNoReplyOfItsParent) {
-    RedisNodes at_once{cluster.uris(), {.node_timeout = 10s, .round = Round::all_at_once}};
-    PollLoop of_parent;
-    AsyncNodes made{at_once, of_parent};
-    AsyncLock lock{made, "orders:42", {.ttl = 1min}};
-    lock.try_acquire([&](const Result&) { lock.release([](const Result&) {}); });
-    of_parent.run();
-    std::optional<Result> result;
-    lock.try_acquire([&](Result it) { result = std::move(it); });
-    for (auto& server : cluster) server.freeze();
-    (void)of_parent.run_once(std::chrono::steady_clock::now() + 10ms);  // sends the commands
-    for (auto& server : cluster) server.thaw();
-    ASSERT_TRUE(support::wait_until([&] { return keys() == 5; })) << "all replies are in the sockets";
-    ForkedChild child{[&](const Report& report) {
-        const auto until = std::chrono::steady_clock::now() + 200ms;
-        while (std::chrono::steady_clock::now() < until && of_parent.run_once(until)) {
-        }
-        made.shut_down();
-        report(result ? "ended" : "under way");
-    }};
-    EXPECT_EQ(child.receive(), "under way");
-    EXPECT_EQ(child.wait(), 0);
-    while (!result && of_parent.run_once()) {
-    }
-    ASSERT_TRUE(result);
-    EXPECT_TRUE(*result) << result->message();
-    EXPECT_EQ(keys(), 5U);
 }
 
 // D10. The daemon closes all descriptors, and opens files that get their numbers. It runs the copy of the

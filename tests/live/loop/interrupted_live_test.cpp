@@ -1,6 +1,6 @@
 // Acquisitions and runs of leaders in a loop that are cancelled, or whose object is destroyed, or whose loop
 // ends, after each number of steps of the loop. No key may be left.
-#include "stepped_loop.hpp"
+#include "live_fronts.hpp"
 
 #include <string>
 
