@@ -91,20 +91,5 @@ TEST_F(SemaphoresInALoop, ReleaseTheirSlotsAtTheShutdown) {
     for (const auto* const slot : {"{jobs}:slot:0", "{jobs}:slot:1"}) EXPECT_EQ(world.held_by("", slot), 5U);
 }
 
-TEST_F(SemaphoresInALoop, MoveWithTheirSlot) {
-    auto from = semaphore(3);
-    from.acquire(report());
-    auto to = std::move(from);
-    run();
-    EXPECT_TRUE(to.valid());
-    EXPECT_FALSE(from.valid());      // NOLINT(bugprone-use-after-move)
-    EXPECT_EQ(from.slot(), 0U);      // NOLINT(bugprone-use-after-move)
-    EXPECT_EQ(from.resource(), "");  // NOLINT(bugprone-use-after-move)
-    const auto slot = to.resource();
-    to = semaphore(3);
-    run();
-    EXPECT_EQ(world.held_by("", slot), 5U);
-}
-
 }  // namespace
 }  // namespace redlock::test

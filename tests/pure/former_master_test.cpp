@@ -37,42 +37,6 @@ struct FormerMaster : testing::Test, RoundDriverWorld {
     int asked = 0;
 };
 
-TEST_F(FormerMaster, GetsALeaseIfItRepliedWithinTheLastSecond) {
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    network.pass(990ms);
-    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
-    network.pass(990ms);
-    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
-    EXPECT_EQ(asked, 1);
-}
-
-TEST_F(FormerMaster, GetsNoLeaseAfterASecondOfSilence) {
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    network.pass(1s);
-    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
-    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "2 PING", "2 EVAL"));
-    EXPECT_EQ(asked, 2);
-}
-
-// B1. A release does no harm there, and its reply does not make the server count as the master for later
-// leases.
-TEST_F(FormerMaster, GetsReleasesAtAnyTime) {
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    network.pass(1s);
-    EXPECT_EQ(release("A")[0].vote, Vote::granted);
-    EXPECT_EQ(acquire("B")[0].vote, Vote::granted);
-    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "2 PING", "2 SET"));
-}
-
-TEST_F(FormerMaster, GetsTheDeletionOfADescriptionOnTheConnectionOfTheRelease) {
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    network.pass(1s);
-    server().forget_log();
-    for (const auto verb : {Verb::compare_and_delete, Verb::describe_holder})
-        (void)ask({request(verb, "A", 0s)}, {.awaits_answers = false});
-    EXPECT_THAT(server().log(), ElementsAre("1 EVAL", "1 EVAL"));
-}
-
 TEST_F(FormerMaster, GetsNoLeaseBehindPendingReplies) {
     acquire_late("A");
     EXPECT_FALSE(extend("A")[0].sent);
@@ -119,16 +83,6 @@ TEST_F(FormerMaster, IsLeftWhenItHasLostItsReplicas) {
         EXPECT_EQ(extend("A")[0].vote, Vote::granted);
         EXPECT_EQ(asked, before + 1) << words;
     }
-}
-
-// The server has just been thawed.
-TEST_F(FormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
-    acquire_late("A");
-    network.pass(1s);
-    network.resume(0);
-    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
-    EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 EVAL"));
-    EXPECT_THAT(log.lines, Contains(HasSubstr("may be a former master's")));
 }
 
 TEST_F(FormerMaster, GetsNoLeaseAfterItAcceptedTheHandshakeLate) {

@@ -173,47 +173,39 @@ TEST(CommandBytes, OfAQueryOfSlotsUseExist) {
 // be those of the name without them.
 
 TEST(AuxiliaryKeys, HaveTheHashTagOfTheResource) {
-    const auto names = [](const char* variant, const std::string& resource, const std::string& queue,
-                          const std::string& holder, const std::string& readers, const std::string& fence) {
-        expect_script(detail::scripts::query, {{variant, Words{resource}, query, no_queue, any_node,
-                                                Words{"5", resource, queue, holder, readers, fence}}});
+    const auto names = [](const char* variant, const std::string& resource, const std::string& stem) {
+        expect_script(
+            detail::scripts::query,
+            {{variant, Words{resource}, query, no_queue, any_node,
+              Words{"5", resource, stem + "queue", stem + "holder", stem + "readers", stem + "fence"}}});
     };
-    names("no brace", "x", "{x}:queue", "{x}:holder", "{x}:readers", "{x}:fence");
-    names("colons and blanks", "a: b", "{a: b}:queue", "{a: b}:holder", "{a: b}:readers", "{a: b}:fence");
-    names("a slot", "{s}:slot:3", "{s}:slot:3:queue", "{s}:slot:3:holder", "{s}:slot:3:readers",
-          "{s}:slot:3:fence");
-    names("a tag at the end", "a{1}", "a{1}:queue", "a{1}:holder", "a{1}:readers", "a{1}:fence");
-    names("a tag at the beginning", "{1}a", "{1}a:queue", "{1}a:holder", "{1}a:readers", "{1}a:fence");
-    names("a tag inside", "a{1}b", "a{1}b:queue", "a{1}b:holder", "a{1}b:readers", "a{1}b:fence");
-    names("two tags inside", "a{1}b{2}c", "a{1}b{2}c:queue", "a{1}b{2}c:holder", "a{1}b{2}c:readers",
-          "a{1}b{2}c:fence");
-    names("in braces", "{x}", "{x}:tag-queue", "{x}:tag-holder", "{x}:tag-readers", "{x}:tag-fence");
-    names("two in braces", "{a}{b}", "{a}{b}:tag-queue", "{a}{b}:tag-holder", "{a}{b}:tag-readers",
-          "{a}{b}:tag-fence");
-    names("braces in braces", "{{x}}", "{{x}}:queue", "{{x}}:holder", "{{x}}:readers", "{{x}}:fence");
-    names("a tag in braces", "{{a}b}", "{{a}b}:queue", "{{a}b}:holder", "{{a}b}:readers", "{{a}b}:fence");
-    names("opening braces in braces", "{{x}", "{{x}:tag-queue", "{{x}:tag-holder", "{{x}:tag-readers",
-          "{{x}:tag-fence");
-    names("closing braces in braces", "{x}}", "{x}}:tag-queue", "{x}}:tag-holder", "{x}}:tag-readers",
-          "{x}}:tag-fence");
-    names("empty braces", "{}", "{{}}:queue", "{{}}:holder", "{{}}:readers", "{{}}:fence");
-    names("empty braces first", "{}a", "{{}a}:queue", "{{}a}:holder", "{{}a}:readers", "{{}a}:fence");
-    names("empty braces before a tag", "{}{a}", "{{}{a}}:queue", "{{}{a}}:holder", "{{}{a}}:readers",
-          "{{}{a}}:fence");
-    names("a tag before empty braces", "{a}{}", "{a}{}:tag-queue", "{a}{}:tag-holder", "{a}{}:tag-readers",
-          "{a}{}:tag-fence");
-    names("only an opening brace", "{", "{{}:queue", "{{}:holder", "{{}:readers", "{{}:fence");
-    names("only a closing brace", "}", "{}}:queue", "{}}:holder", "{}}:readers", "{}}:fence");
-    names("never closed", "a{b", "{a{b}:queue", "{a{b}:holder", "{a{b}:readers", "{a{b}:fence");
-    names("never opened", "a}b", "{a}b}:queue", "{a}b}:holder", "{a}b}:readers", "{a}b}:fence");
-    names("the wrong way round", "}a{", "{}a{}:queue", "{}a{}:holder", "{}a{}:readers", "{}a{}:fence");
-    names("a closing brace before a tag", "}{a}", "}{a}:queue", "}{a}:holder", "}{a}:readers", "}{a}:fence");
-    names("a zero byte", "a\0b"s, "{a\0b}:queue"s, "{a\0b}:holder"s, "{a\0b}:readers"s, "{a\0b}:fence"s);
-    names("a zero byte in braces", "{\0}"s, "{\0}:tag-queue"s, "{\0}:tag-holder"s, "{\0}:tag-readers"s,
-          "{\0}:tag-fence"s);
-    names("the end of a line", "\r\n", "{\r\n}:queue", "{\r\n}:holder", "{\r\n}:readers", "{\r\n}:fence");
-    names("other bytes", "\xFF{\x01}", "\xFF{\x01}:queue", "\xFF{\x01}:holder", "\xFF{\x01}:readers",
-          "\xFF{\x01}:fence");
+    names("no brace", "x", "{x}:");
+    names("colons and blanks", "a: b", "{a: b}:");
+    names("a slot", "{s}:slot:3", "{s}:slot:3:");
+    names("a tag at the end", "a{1}", "a{1}:");
+    names("a tag at the beginning", "{1}a", "{1}a:");
+    names("a tag inside", "a{1}b", "a{1}b:");
+    names("two tags inside", "a{1}b{2}c", "a{1}b{2}c:");
+    names("in braces", "{x}", "{x}:tag-");
+    names("two in braces", "{a}{b}", "{a}{b}:tag-");
+    names("braces in braces", "{{x}}", "{{x}}:");
+    names("a tag in braces", "{{a}b}", "{{a}b}:");
+    names("opening braces in braces", "{{x}", "{{x}:tag-");
+    names("closing braces in braces", "{x}}", "{x}}:tag-");
+    names("empty braces", "{}", "{{}}:");
+    names("empty braces first", "{}a", "{{}a}:");
+    names("empty braces before a tag", "{}{a}", "{{}{a}}:");
+    names("a tag before empty braces", "{a}{}", "{a}{}:tag-");
+    names("only an opening brace", "{", "{{}:");
+    names("only a closing brace", "}", "{}}:");
+    names("never closed", "a{b", "{a{b}:");
+    names("never opened", "a}b", "{a}b}:");
+    names("the wrong way round", "}a{", "{}a{}:");
+    names("a closing brace before a tag", "}{a}", "}{a}:");
+    names("a zero byte", "a\0b"s, "{a\0b}:"s);
+    names("a zero byte in braces", "{\0}"s, "{\0}:tag-"s);
+    names("the end of a line", "\r\n", "{\r\n}:");
+    names("other bytes", "\xFF{\x01}", "\xFF{\x01}:");
 }
 
 }  // namespace

@@ -99,20 +99,6 @@ TEST_F(ReleaseWithoutWaiting, OpensNoConnectionForAHolderDescription) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
-// The servers have closed the idle connections. The release is queued on a new one, and so is the deletion.
-TEST_F(ReleaseWithoutWaiting, IsFollowedByTheDeletionOfTheHolderDescription) {
-    Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
-    ASSERT_TRUE(noted.acquire());
-    network.pass(1s);
-    auto& server = network.server(0);
-    server.close_connections(clock.now());
-    network.pass(1s);
-    server.forget_log();
-    noted.unlock();
-    nodes.reset();  // sends the rest
-    EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 EVAL", "2 EVAL"));
-}
-
 TEST_F(ReleaseWithoutWaiting, DoesNotDelayOtherResources) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
@@ -143,16 +129,6 @@ TEST_F(ReleaseWithoutWaiting, IsDeliveredEvenIfTheSocketAcceptsItInParts) {
     EXPECT_NE(holder(0), "");
     nodes.reset();
     EXPECT_EQ(holder(0), "");
-}
-
-TEST_F(ReleaseWithoutWaiting, DelaysTheDestructorByAtMostOneNodeTimeout) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
-    network.server(0).takes_at_once = 1;
-    it.unlock();
-    const auto before = clock.now();
-    nodes.reset();
-    EXPECT_LE(clock.now() - before, 51ms);
 }
 
 // The nodes share the node_timeout: they do not have one node_timeout each, one after the other.

@@ -139,11 +139,7 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(given_up.tally()[1].vote, Vote::unknown);
     release("r", "A");
     run();
-    network.server(1).paused = false;  // for new connections
-    network.pass(2s);
-    acquire("a probe", "B");
-    run();
-    run_for(5ms);
+    reconnect(network.server(1));
     acquire("another", "B");
     run();
     EXPECT_EQ(network.server(1).connections(), 2u) << "nothing new on the connection that drains";
@@ -154,65 +150,17 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
-// On another connection the deletion could come before the release. It would find the lock, and would write
-// the description instead, which would then stay after the release.
-TEST_F(SharedConnections, TheDeletionOfADescriptionFollowsTheReleaseOnTheDrainingConnection) {
-    connect();
-    auto& server = network.server(1);
-    const auto ask_in_vain = [&](Verb verb, std::chrono::milliseconds ttl) {
-        begin(verb, "r", "A", {.awaits_answers = false}, ttl);
-        run();
-    };
-    acquire("r", "A");
-    run();
-    server.paused = true;
-    ask_in_vain(Verb::describe_holder, 10s);
-    begin(Verb::query, "r", "A");
-    run();
-    network.pass(2s);
-    server.paused = false;  // for new connections
-    acquire("a probe", "B");
-    run();
-    run_for(5ms);
-    server.forget_log();
-    server.paused = true;
-    ask_in_vain(Verb::compare_and_delete, 0s);
-    ask_in_vain(Verb::describe_holder, 0s);
-    run_for(5ms);
-    network.resume(1);
-    EXPECT_EQ(server.connections(), 2u);
-    EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 EVAL", "1 EVAL", "1 EVAL"));
-}
-
-TEST_F(SharedConnections, AnExtensionDoesNotOvertakeASetOnADrainingConnection) {
-    connect();
-    network.server(1).paused = true;
-    begin(Verb::set_if_absent, "r", "A");
-    begin(Verb::query, "r", "A");
-    run();
-    const auto& extension = begin(Verb::compare_and_expire, "r", "A");
-    run();
-    EXPECT_EQ(extension.tally()[1].cause, Errc::not_asked);
-    EXPECT_EQ(extension.tally()[1].detail, "its SET is still pending");
-    EXPECT_EQ(extension.tally().granted(), 2u);
-}
-
 // The SET of the first lock is pending on a draining connection. Only its own extension is not sent.
 TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
     connect();
     acquire("second", "B");
-    run();
-    run_for(5ms);
+    settle();
     auto& server = network.server(1);
     server.paused = true;
     begin(Verb::set_if_absent, "first", "A");
     begin(Verb::query, "first", "A");
     run();
-    server.paused = false;  // for new connections
-    network.pass(2s);
-    acquire("a probe", "C");
-    run();
-    run_for(5ms);
+    reconnect(server);
     const std::vector<std::string> first{"first"};
     const std::vector<std::string> second{"second"};
     const std::array requests{
@@ -245,27 +193,11 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[1].cause, Errc::connection_failed);
     network.pass(1s);
     acquire("a probe", "A");
-    run();
-    run_for(5ms);
+    settle();
     acquire("later", "A");
     run();
     EXPECT_EQ(value(1, "later"), "A");
     EXPECT_EQ(network.server(1).connections(), 2u);
-}
-
-TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
-    connect();
-    acquire("r", "A");
-    run();
-    run_for(5ms);
-    network.server(1).paused = true;
-    const auto& round = release("r", "A");
-    (void)group.write_collected(network.clock().now());
-    network.server(1).close_connections(network.clock().now());
-    network.server(1).paused = false;
-    run();
-    EXPECT_EQ(round.tally()[1].vote, Vote::granted);
-    EXPECT_EQ(value(1, "r"), "");
 }
 
 // The first connection breaks when the release is written, and the second one before it is established.
@@ -284,79 +216,7 @@ TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
     EXPECT_EQ(round.tally()[1].cause, Errc::connection_failed);
 }
 
-// ---- Scripts
-
-TEST_F(SharedConnections, ScriptsThatTheServerForgetsAreSentAgain) {
-    connect();
-    std::vector<SharedRound*> begun;
-    for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
-    run();
-    run_for(5ms);
-    forget_scripts();
-    for (int i = 0; i < 10; ++i)
-        begun.push_back(&begin(Verb::compare_and_expire, "r" + std::to_string(i), "A"));
-    for (int i = 10; i < 20; ++i) begun.push_back(&release("r" + std::to_string(i), "A"));
-    run();
-    for (const auto* const round : begun) EXPECT_GE(round->tally().granted(), 2u);
-}
-
-// Nobody may read the reply that the server does not know the script. So the script is sent whole.
-TEST_F(SharedConnections, AReleaseThatIsNotAwaitedNeedsNoKnownScript) {
-    connect();
-    for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
-    run();
-    run_for(5ms);
-    forget_scripts();
-    for (int i = 0; i < 20; ++i)
-        EXPECT_TRUE(
-            begin(Verb::compare_and_delete, "r" + std::to_string(i), "A", {.awaits_answers = false}).over());
-    for (const auto& round : rounds) loop.forget(*round);
-    rounds.clear();
-    (void)group.write_collected(network.clock().now());
-    network.pass(10ms);  // nobody reads meanwhile
-    for (std::size_t node = 0; node < size; ++node)
-        for (int i = 0; i < 20; ++i) EXPECT_EQ(value(node, "r" + std::to_string(i)), "");
-}
-
 // ---- The life of a connection
-
-TEST_F(SharedConnections, AReplacedConnectionIsClosedWhenItHasDrained) {
-    connect();
-    auto& server = network.server(1);
-    server.paused = true;
-    begin(Verb::set_if_absent, "r", "A");
-    begin(Verb::query, "r", "A");
-    run();
-    server.paused = false;  // for new connections
-    network.pass(2s);
-    acquire("a probe", "B");
-    run();
-    run_for(5ms);
-    EXPECT_EQ(server.open_connections(), 2u);
-    network.resume(1);
-    run_for(5ms);
-    acquire("another", "B");
-    run();
-    EXPECT_EQ(server.open_connections(), 1u);
-    EXPECT_EQ(server.connections(), 2u);
-}
-
-TEST_F(SharedConnections, ANodeHasABoundedNumberOfDrainingConnections) {
-    connect();
-    const auto pause = [this](bool paused) { network.server(1).paused = network.server(2).paused = paused; };
-    for (int i = 0; i < 80; ++i) {
-        pause(true);
-        begin(Verb::set_if_absent, "r", "owner " + std::to_string(i), {}, 1h);
-        run();
-        pause(false);  // for new connections
-        network.pass(2s);
-        acquire("probe " + std::to_string(i), "B");
-        run();
-        run_for(5ms);
-    }
-    EXPECT_GE(network.server(1).connections(), 80u);
-    EXPECT_LE(network.server(1).open_connections(), 66u);
-}
 
 // The node is silent, and the releases would become more and more.
 // The servers are frozen, and each lane tries once a second whether they run again.
@@ -393,28 +253,11 @@ TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgai
         begin(Verb::set_if_absent, "r", owner, {}, 1h);
         begin(Verb::compare_and_delete, "r", owner, {}, 1h);
         run();
-        server.paused = false;  // for new connections
-        network.pass(2s);
-        acquire("probe " + std::to_string(i), "B");
-        run();
-        run_for(5ms);
+        reconnect(server);
     }
     EXPECT_GE(server.connections(), 80U);
     EXPECT_LE(server.open_connections(), 66U);
     EXPECT_THAT(server.log(), Each(Not(HasSubstr("EVAL"))));
-}
-
-TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
-    connect();
-    network.server(1).paused = true;
-    begin(Verb::query, "r", "A");
-    run();
-    network.pass(2s);
-    const auto& probe = begin(Verb::query, "r", "A");
-    const auto& other = begin(Verb::query, "r", "A");
-    run();
-    EXPECT_NE(probe.tally()[1].cause, Errc::backing_off);
-    EXPECT_EQ(other.tally()[1].cause, Errc::backing_off);
 }
 
 // As with own connections: if the release is answered late, the next probe would come after another pause.
@@ -479,59 +322,6 @@ TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
     EXPECT_EQ(network.server(1).connections(), 1u);
 }
 
-// Otherwise the first round would probe the node, and the second one would leave it alone meanwhile.
-TEST_F(SharedConnections, ALateReplyShowsThatTheNodeIsAlive) {
-    connect();
-    network.server(1).paused = true;
-    begin(Verb::query, "r", "A");
-    run();
-    network.resume(1);
-    run_for(5ms);
-    network.pass(1s);
-    network.server(1).latency = 10ms;
-    const auto& first = begin(Verb::query, "r", "A");
-    const auto& second = begin(Verb::query, "r", "A");
-    run();
-    EXPECT_EQ(first.tally()[1].vote, Vote::granted);
-    EXPECT_EQ(second.tally()[1].vote, Vote::granted);
-}
-
-TEST_F(SharedConnections, ADrainingConnectionIsKeptForTheTtlOfItsSet) {
-    connect();
-    auto& server = network.server(1);
-    server.paused = true;
-    const std::vector<std::string> resources{"r"};
-    begin({.command = {.verb = Verb::set_if_absent, .resources = resources, .owner = "A", .ttl = 2min}});
-    begin(Verb::query, "r", "A");
-    run();
-    network.pass(115s);
-    run_for(5ms);
-    EXPECT_EQ(server.open_connections(), 1u);
-    network.pass(10s);
-    run_for(5ms);
-    EXPECT_EQ(server.open_connections(), 0u);
-}
-
-// The acquisition of a waiter removes its ticket from the queue.
-TEST_F(SharedConnections, AnAcquisitionDoesNotOvertakeItsTicketOnADrainingConnection) {
-    connect();
-    network.server(1).paused = true;
-    const std::vector<std::string> resources{"r"};
-    const QueueTerms terms{.ticket = "channel|1", .home = 1, .reservation_ttl = 100ms};
-    Command command{.verb = Verb::enter_queue,
-                    .resources = resources,
-                    .owner = terms.ticket,
-                    .ttl = 10s,
-                    .queue = &terms};
-    begin({.command = command, .to = NodeSet{0b010}});
-    run();
-    command.verb = Verb::set_if_absent;
-    command.owner = "A";
-    const auto& acquisition = begin({.command = command});
-    run();
-    EXPECT_EQ(acquisition.tally()[1].detail, "its SET is still pending");
-}
-
 TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
     connect();
     network.server(1).paused = true;
@@ -593,11 +383,7 @@ TEST_F(ObservedSharedConnections, EndWithoutACauseWhenTheyHaveDrained) {
     server.paused = true;
     begin(Verb::query, "r", "A");
     run();
-    server.paused = false;  // for new connections
-    network.pass(2s);
-    acquire("a probe", "B");
-    run();
-    run_for(5ms);
+    reconnect(server);
     network.resume(1);
     run_for(5ms);
     acquire("another", "B");
@@ -743,8 +529,7 @@ TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
 TEST_F(SharedConnections, AllRepliesAreReadBeforeTheirNodeIsJudged) {
     acquire("r", std::string(1000, 'A'));
     begin(Verb::query, "r", "B");  // so that the servers know the script, and get all commands in one write
-    run();
-    run_for(5ms);
+    settle();
     for (int i = 0; i < 100; ++i) begin(Verb::query, "r", "B");
     (void)group.write_collected(network.clock().now());
     network.pass(500ms);
@@ -788,19 +573,9 @@ TEST_F(SharedConnections, AllCommandsThatWaitFailWithTheirConnection) {
     for (const auto* const round : waiting) EXPECT_EQ(round->tally()[0].cause, Errc::connection_failed);
 }
 
-TEST_F(SharedConnections, AServerThatTakesFewBytesAtOnceGetsAllCommands) {
-    connect();
-    network.server(0).takes_at_once = 100;
-    for (int i = 0; i < 10; ++i) acquire("r" + std::to_string(i), "A");
-    run();
-    run_for(30ms);
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(value(0, "r" + std::to_string(i)), "A");
-}
-
 TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {
     acquire("r", "A");
-    run();
-    run_for(5ms);
+    settle();
     acquire("another", "A");
     (void)group.write_collected(network.clock().now());
     begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false});
@@ -815,14 +590,6 @@ TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {
 struct ASharedNodeWithTwoAddresses : SharedWorld {
     ASharedNodeWithTwoAddresses() : SharedWorld({at_two_addresses(MemoryNetwork{1}.configs()[0])}) {}
 };
-
-TEST_F(ASharedNodeWithTwoAddresses, TriesTheNextAddressInTheSameRound) {
-    network.server(0).unreachable = true;
-    const auto& round = acquire("r", "A");
-    run();
-    EXPECT_EQ(round.tally()[0].vote, Vote::granted) << round.tally()[0].detail;
-    EXPECT_EQ(value(1, "r"), "A");
-}
 
 // The next connection begins while the server at the first address, which is frozen, has not answered yet.
 TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {

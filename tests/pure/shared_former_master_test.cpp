@@ -171,8 +171,7 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     network.pass(1s);
     server().paused = false;
     server().resume(network.clock().now());
-    run();
-    run_for(5ms);
+    settle();
     acquire("r1", "A");
     run();
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 SET"));

@@ -340,19 +340,6 @@ TEST_F(SharedRoundsOfThreads, LeaveUnsentReleasesToTheBackgroundTask) {
     EXPECT_EQ(value(0, "mine"), "");
 }
 
-TEST_F(SharedRoundsOfThreads, LeaveThemToItForOneNodeTimeoutOnly) {
-    make(set("mine"));
-    memory.pass(5ms);
-    memory.server(0).close_connections(memory.clock().now());
-    memory.server(0).unreachable = true;
-    memory.pass(5ms);
-    make(release("mine"));
-    memory.pass(70ms);
-    memory.server(0).unreachable = false;
-    memory.pass(1s);
-    EXPECT_EQ(value(0, "mine"), "owner of mine");
-}
-
 // This network has no descriptor with which another thread could wake the leader. The leader looks for new
 // rounds each millisecond, and ends its own in time.
 TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeaderLooksForNewOnes) {

@@ -59,6 +59,19 @@ protected:
     void run_for(Clock::duration span) {
         for (const auto end = network.clock().now() + span; network.clock().now() < end;) turn(end);
     }
+    /// Makes turns until all rounds are over, and until the late replies have come.
+    void settle() {
+        run();
+        run_for(5ms);
+    }
+    /// Ends the back-off of a silent server, and lets a round reach it on a new connection. The connection on
+    /// which it is silent drains.
+    void reconnect(MemoryServer& server) {
+        server.paused = false;  // for new connections
+        network.pass(2s);
+        acquire("a probe", "B");
+        settle();
+    }
     /// Acquires and releases once, so that the connections exist and know the scripts.
     void connect() {
         acquire("first", "first");
@@ -66,13 +79,6 @@ protected:
         release("first", "first");
         run();
         for (std::size_t node = 0; node < size; ++node) network.server(node).forget_log();
-    }
-    /// The servers restart with their data, and without the scripts. The connections stay.
-    void forget_scripts() {
-        for (std::size_t node = 0; node < size; ++node) {
-            auto& redis = *network.server(node).redis;
-            redis.restart(redis.run_id(), redis.keys());
-        }
     }
     std::string value(std::size_t node, const std::string& resource) {
         const auto wall =

@@ -9,7 +9,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -290,27 +289,6 @@ TEST_F(UnsentRelease, IsNotBlamedOnTheNode) {
     network.pass(node_timeout);
     (void)query(*nodes, "another");
     EXPECT_THAT(faults.lines, Not(Contains("backing off")));
-}
-
-// The first packets of its connection were lost, or this connection leads to a dead address. New connections
-// reach the node.
-TEST_F(UnsentRelease, IsSentAgainIfItsConnectionIsNeverMade) {
-    auto it = held();
-    auto& server = network.server(0);
-    server.close_connections(clock.now());
-    server.swallows = true;
-    network.pass(20ms);
-    EXPECT_TRUE(it.release());
-    EXPECT_EQ(keys(), 1U) << "or this shows nothing";
-    server.swallows = false;
-    auto vote = Vote::unknown;
-    for (const auto end = clock.now() + 5s; vote != Vote::granted && clock.now() < end; network.pass(5ms)) {
-        vote = it.acquire().nodes()[0].vote;
-        (void)it.release();
-    }
-    EXPECT_EQ(vote, Vote::granted);
-    network.pass(5ms);
-    EXPECT_EQ(keys(), 0U);
 }
 
 // ---- Releases that were sent without a reply
