@@ -158,57 +158,5 @@ TEST_P(AnUnhealthyNode, IsReportedAndTheLockStillWorks) {
     for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-// A3, D7. The lock works, and each verb reports the node.
-TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
-    LiveWorld world;
-    ASSERT_EQ(world[0].command({"RPUSH", the_resource, "x"}), "1");
-    auto lock = world.lock({.ttl = 1min});
-    const auto acquired = lock.acquire();
-    EXPECT_THAT(acquired, Succeeds());
-    EXPECT_EQ(acquired.nodes()[0].vote, Vote::refused);
-    EXPECT_THAT(lock.extend(2min), Succeeds());
-    const auto released = lock.release();
-    EXPECT_THAT(released, Succeeds());
-    EXPECT_EQ(released.nodes()[0].vote, Vote::refused);
-    EXPECT_EQ(released.nodes()[0].cause, Errc::wrong_type);
-    EXPECT_THAT(released.nodes()[0].detail, testing::StartsWith("WRONGTYPE "));
-    EXPECT_EQ(world[0].command({"LRANGE", the_resource, "0", "-1"}), "x");
-}
-
-// C2, B3. A key of another type is not ours, as any other value.
-TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityMeansALoss) {
-    for (const bool extends : {true, false}) {
-        LiveWorld world{3};
-        auto lock = world.lock({.ttl = 1min});
-        ASSERT_THAT(lock.acquire(), Succeeds());
-        for (const std::size_t node : {0U, 1U}) {
-            ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
-            ASSERT_EQ(world[node].command({"HSET", the_resource, "field", "1"}), "1");
-        }
-        EXPECT_THAT(extends ? lock.extend() : lock.release(), FailsWith(Errc::lost));
-        EXPECT_FALSE(lock.valid());
-    }
-}
-
-// A12. SET NX returns nil for a key of any type. The release of the attempt shows the wrong type.
-TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityIsReported) {
-    for (const bool fencing : {false, true}) {
-        LiveWorld world{3};
-        ASSERT_EQ(world[0].command({"HSET", the_resource, "field", "1"}), "1");
-        ASSERT_EQ(world[1].command({"RPUSH", the_resource, "x"}), "1");
-        auto lock = world.lock({.ttl = 1min, .retry = {.attempts = 2, .delay = 1ms}, .fencing = fencing});
-        const auto result = lock.acquire();
-        EXPECT_THAT(result, FailsWith(Errc::held_by_other)) << "as any key that another client has set";
-        EXPECT_EQ(result.attempts(), 2);
-        for (std::size_t node = 0; node < 2; ++node) {
-            EXPECT_EQ(result.nodes()[node].vote, Vote::refused);
-            EXPECT_EQ(result.nodes()[node].cause, Errc::wrong_type);
-            EXPECT_THAT(result.message(),
-                        HasSubstr("; " + world[node].name() + " wrong type of key (WRONGTYPE "));
-        }
-        EXPECT_EQ(world[0].command({"HGET", the_resource, "field"}), "1");
-    }
-}
-
 }  // namespace
 }  // namespace redlock::test

@@ -12,7 +12,6 @@
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,15 +23,11 @@ namespace redlock::support {
 /// A round of one request, with all that must outlive it.
 class SharedRound {
 public:
-    using End = std::function<void()>;
-
-    SharedRound(NodeGroup& group, const Tally::Names& names, const Request& request, RoundLimits limits = {},
-                End end = {})
+    SharedRound(NodeGroup& group, const Tally::Names& names, const Request& request, RoundLimits limits = {})
         : resource_{request.command.resources.front()},
           owner_(request.command.owner),
           request_(request),
           limits_(std::move(limits)),
-          end_(std::move(end)),
           tally_(names) {
         request_.command.resources = resource_;
         request_.command.owner = owner_;
@@ -61,7 +56,6 @@ private:
     const std::string owner_;
     Request request_;
     const RoundLimits limits_;
-    const End end_;
     Tally tally_;
     std::optional<NodeGroup::OngoingRound> round_{};
     Clock::time_point until_{};
@@ -72,16 +66,12 @@ class RoundLoop {
 public:
     RoundLoop(NodeGroup& group, Clock& clock) : group_(group), clock_(clock) {}
 
-    /// Begins a round. Its End is called in a later turn, in which it may begin another round.
     void begin(SharedRound& round) {
         rounds_.push_back(&round);
         advance(round);
     }
     /// Must be called before a round is destroyed, unless a turn has ended since the round was over.
-    void forget(SharedRound& round) {
-        std::erase(rounds_, &round);
-        std::erase(ended_, &round);
-    }
+    void forget(SharedRound& round) { std::erase(rounds_, &round); }
 
     /// Continues with the rounds that can continue, writes, waits by calling `wait`, and reads. `latest` is
     /// the end of the wait at the latest.
@@ -89,7 +79,7 @@ public:
     void turn(Wait wait, Clock::time_point latest = Clock::never()) {
         while (auto* const woken = group_.take_woken()) advance(*static_cast<SharedRound*>(woken->owner));
         if (next_ <= clock_.now()) advance_due();
-        const bool has_ended = end_rounds();
+        const bool has_ended = std::erase_if(rounds_, [](const auto* round) { return round->over(); }) > 0;
         const auto now = clock_.now();
         const auto until = std::min({group_.write_collected(now), next_, latest});
         entries_.clear();
@@ -99,11 +89,7 @@ public:
     }
 
 private:
-    void advance(SharedRound& round) {
-        const bool was_over = round.over();
-        next_ = std::min(next_, round.advance());
-        if (!was_over && round.over()) ended_.push_back(&round);
-    }
+    void advance(SharedRound& round) { next_ = std::min(next_, round.advance()); }
 
     void advance_due() {
         const auto now = clock_.now();
@@ -117,19 +103,9 @@ private:
         }
     }
 
-    /// Returns true if a round has ended.
-    bool end_rounds() {
-        std::erase_if(rounds_, [](const auto* round) { return round->over(); });
-        const auto ended = std::exchange(ended_, {});
-        for (auto* const round : ended)
-            if (round->end_) round->end_();
-        return !ended.empty() || !ended_.empty();
-    }
-
     NodeGroup& group_;
     Clock& clock_;
     std::vector<SharedRound*> rounds_{};
-    std::vector<SharedRound*> ended_{};  // their End is still to be called
     std::vector<PollEntry> entries_{};
     Clock::time_point next_ = Clock::never();  // when a round must be advanced at the latest
 };

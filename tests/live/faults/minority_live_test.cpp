@@ -95,5 +95,30 @@ TEST_P(AMinorityAtFault, IsAskedAgainAfterItsReturn) {
     }));
 }
 
+// D4, D1. A new connection repeats the handshake: AUTH and SELECT come before any other command.
+TEST(ANode, RepeatsTheHandshakeOnEachNewConnection) {
+    RedisServer server{RedisConfig{}.password("s3cret")};
+    TcpProxy link{server.port()};
+    const std::vector<Endpoint> endpoints{
+        {.host = "127.0.0.1", .port = link.port(), .password = "s3cret", .database = 3}};
+    RedisNodes nodes{endpoints, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, no_retry()};
+    link.record();
+    std::size_t connection = 0;
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); }));
+        const auto seen = link.commands();
+        const auto newest = seen.back().connection;
+        EXPECT_NE(std::exchange(connection, newest), newest);
+        std::vector<std::string> words;
+        for (const auto& command : seen)
+            if (command.connection == newest) words.push_back(command.words[0]);
+        words.resize(3);
+        EXPECT_THAT(words, ElementsAre("AUTH", "SELECT", "PING"));
+        link.reset();
+        (void)lock.release();
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test

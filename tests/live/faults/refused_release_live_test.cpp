@@ -30,18 +30,5 @@ TEST(ARefusedRelease, IsSentAgainWhenTheServerAcceptsWrites) {
     }));
 }
 
-TEST(ARefusedRelease, IsSentByTheDestructorOfTheNodes) {
-    Cluster servers{3};
-    {
-        RedisNodes nodes{servers.uris()};
-        Lock lock{nodes, the_resource, {.ttl = 10min}};
-        ASSERT_THAT(lock.acquire(), Succeeds());
-        refuse_writes(servers[1]);
-        lock.unlock();
-        accept_writes(servers[1]);
-    }
-    EXPECT_EQ(holder(servers[1]), "(nil)");
-}
-
 }  // namespace
 }  // namespace redlock::test

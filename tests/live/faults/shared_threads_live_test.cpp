@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -252,16 +251,6 @@ TEST_P(SharingThreads, LetAThousandFreeResourcesPassAContendedOne) {
         });
         source.request_stop();
     }
-}
-
-// B1. Nobody waits for the replies to the releases of destructors. They are sent nevertheless.
-TEST_P(SharingThreads, SendReleasesThatNobodyAwaits) {
-    for (std::size_t turn = 0; turn < 5; ++turn)
-        in_threads(many(), [&](std::size_t thread) {
-            auto lock = std::make_unique<Lock>(world.nodes, own_resource(thread), LockOptions{.ttl = 1min});
-            EXPECT_THAT(lock->acquire(), Succeeds());
-        });
-    EXPECT_TRUE(becomes_clean());
 }
 
 // The destructor of the nodes waits until the servers have executed the releases. Before that, it must not

@@ -93,21 +93,5 @@ TEST_P(ManyThreads, HoldAResourceOneAtATime) {
     }));
 }
 
-// D9, D4. A node that hangs costs all threads their node_timeout at the same time, not one after the other.
-TEST_P(ManyThreads, WaitForAHangingNodeAtTheSameTime) {
-    constexpr auto node_timeout = 1s;
-    FaultWorld slow{3, {.node_timeout = node_timeout, .round = GetParam()}};
-    slow.warm_up();
-    slow.link(0).black_hole();
-    const auto taken = time_taken([&] {
-        in_threads(8, [&](std::size_t i) {
-            auto lock = slow.lock("orders:" + std::to_string(i), no_retry());
-            EXPECT_THAT(lock.acquire(), Succeeds());
-            EXPECT_THAT(lock.release(), Succeeds());
-        });
-    });
-    EXPECT_THAT(taken, LastsAtMost(4 * node_timeout));
-}
-
 }  // namespace
 }  // namespace redlock::test

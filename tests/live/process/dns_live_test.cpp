@@ -98,12 +98,6 @@ TEST_P(AHostNameWithASilentAddress, FindsItsServerInTheFirstRound) {
             nodes.ask({.command = {.verb = verb, .resources = resource, .owner = "owner", .ttl = 10s}});
         EXPECT_EQ(tally[0].vote, Vote::granted) << tally[0].cause.message() << ", " << tally[0].detail;
     }
-}
-
-TEST_P(AHostNameWithASilentAddress, FindsItsServerInTheFirstRoundOfALoop) {
-    const RedisServer server;
-    const SilentAddress silent{"127.0.0.3", server.port()};
-    set_addresses("name.test", GetParam().first);
     LoopClient client{std::vector{at("name.test", server)}, {.node_timeout = 2s}};
     AsyncLock lock{client.of_loop, "resource"};
     EXPECT_THAT(client.try_acquire(lock), Succeeds());
