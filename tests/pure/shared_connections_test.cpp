@@ -200,6 +200,20 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     EXPECT_EQ(network.server(1).connections(), 2u);
 }
 
+TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
+    connect();
+    acquire("r", "A");
+    settle();
+    network.server(1).paused = true;
+    const auto& round = release("r", "A");
+    (void)group.write_collected(network.clock().now());
+    network.server(1).close_connections(network.clock().now());
+    network.server(1).paused = false;
+    run();
+    EXPECT_EQ(round.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The first connection breaks when the release is written, and the second one before it is established.
 TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
     auto& server = network.server(1);
