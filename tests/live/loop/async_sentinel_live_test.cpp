@@ -1,14 +1,105 @@
-// AsyncLock in a poll() loop whose node is named by Sentinels.
-#include "live/live_world.hpp"
+// AsyncLock in a poll() loop whose node is named by Sentinels: three real Sentinels with a master and its
+// replica.
+#include "live/guarantees/guarantee_world.hpp"
 #include "live/scheduling_delay.hpp"
 #include "loop_client.hpp"
+#include "support/sentinel_group.hpp"
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace redlock::test {
 namespace {
+
+using support::SentinelGroup;
+
+struct SentinelClient : LoopClient {
+    SentinelClient(const SentinelGroup& group, milliseconds its_quarantine)
+        : LoopClient{std::vector{group.uri()}, {.node_timeout = 1s, .quarantine = its_quarantine}} {}
+};
+
+// Both clients have a loop. One thread runs both loops.
+TEST(ALoopWithSentinels, LosesItsLockWithTheMasterButNotTheExclusion) {
+    constexpr milliseconds ttl = 1300ms;  // also the quarantine
+    SentinelGroup group;
+    whole_since(group.servers[0], 1min);
+    SentinelClient first{group, ttl};
+    SentinelClient second{group, ttl};
+    std::optional<Result> loss;
+    std::optional<Result> result;
+    const auto on_lost = [&](const Result& it) { loss = it; };
+    AsyncLock held{
+        first.of_loop, the_resource, {.ttl = ttl, .watchdog = loop_watchdog(), .on_lost = on_lost}};
+    AsyncLock waiting{second.of_loop, the_resource, {.ttl = ttl, .retry = {.delay = 50ms}}};
+    const auto has_result = [&] {
+        (void)first.loop.run_once(std::chrono::steady_clock::now());
+        EXPECT_FALSE(held.valid() && waiting.valid()) << "two holders";
+        return result.has_value();
+    };
+    ASSERT_THAT(first.acquire(held), Succeeds());
+    EXPECT_EQ(holder(group.servers[0]), held.owner());
+    EXPECT_THAT(second.try_acquire(waiting), FailsWith(Errc::held_by_other));
+
+    group.servers[0].freeze();
+    group.fail_over_to(group.servers[1]);
+    group.take_over(group.servers[1]);
+    group.servers[1].command({"DEL", the_resource});  // as if the replica had never got the lock
+    const auto promoted = boot_clock().now();
+    do {
+        result.reset();
+        waiting.try_acquire([&](Result it) { result = std::move(it); });
+        ASSERT_TRUE(second.run_until(has_result));
+    } while (!*result && result->nodes()[0].cause != Errc::quarantined &&
+             boot_clock().now() < promoted + 1min);
+    EXPECT_THAT(*result, Reports(0, Errc::quarantined));
+    result.reset();
+    waiting.acquire_for(1min, [&](Result it) { result = std::move(it); });
+    ASSERT_TRUE(second.run_until(has_result));
+    EXPECT_THAT(*result, Succeeds());
+    EXPECT_THAT(boot_clock().now() - promoted, LastsAtLeast(ttl - 10ms)) << "the whole quarantine";
+    ASSERT_TRUE(loss);
+    EXPECT_EQ(loss->error(), Errc::lost);
+    EXPECT_EQ(holder(group.servers[1]), waiting.owner());
+
+    group.servers[0].thaw();
+    EXPECT_THAT(second.release(waiting), Succeeds());
+    EXPECT_THAT(first.try_acquire(held), Succeeds());
+    EXPECT_EQ(holder(group.servers[1]), held.owner());
+}
+
+// The key of one lock was replicated before the failover, and that of the other one was not.
+TEST(ALoopWithSentinels, KeepsItsLocksForTheRestOfTheirTtl) {
+    constexpr milliseconds ttl = 2min;  // also the quarantine
+    SentinelGroup group;
+    whole_since(group.servers[0], 5min);
+    SentinelClient client{group, ttl};
+    AsyncLock lock{client.of_loop, the_resource, no_retry(ttl)};
+    AsyncLock unreplicated{client.of_loop, "unreplicated", no_retry(ttl)};
+    ASSERT_THAT(client.try_acquire(lock), Succeeds());
+    ASSERT_THAT(client.try_acquire(unreplicated), Succeeds());
+    EXPECT_EQ(holder(group.servers[0]), lock.owner());
+    ASSERT_TRUE(wait_until([&] { return holder(group.servers[1]) == lock.owner(); }));
+    group.fail_over_to(group.servers[1]);
+    group.take_over(group.servers[1]);
+    EXPECT_TRUE(wait_until([&] { return client.extend(lock).nodes()[0].cause == Errc::quarantined; }));
+    group.servers[1].command({"DEL", "unreplicated"});
+    SentinelClient second{group, ttl};
+    AsyncLock of_second{second.of_loop, "unreplicated", no_retry(ttl)};
+    EXPECT_THAT(second.try_acquire(of_second), Reports(0, Errc::quarantined));
+    SentinelClient without{group, 0ms};
+    AsyncLock of_without{without.of_loop, "unreplicated", no_retry(ttl)};
+    EXPECT_THAT(without.try_acquire(of_without), Succeeds()) << "as everybody would, without the quarantine";
+    EXPECT_TRUE(unreplicated.valid());
+    EXPECT_TRUE(lock.valid());
+    whole_since(group.servers[1], 5min);  // as if the quarantine were over
+    EXPECT_THAT(client.extend(lock), Succeeds());
+    EXPECT_THAT(client.release(lock), Succeeds());
+    EXPECT_EQ(holder(group.servers[1]), "(nil)");
+    EXPECT_THAT(client.try_acquire(lock), Succeeds());
+    EXPECT_EQ(holder(group.servers[1]), lock.owner());
+}
 
 // A9. Asking the Sentinels counts towards node_timeout.
 TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
