@@ -142,8 +142,8 @@ public:
     /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
     /// caller must call flush(). If the function throws, this connection is broken.
     void repeat(const detail::PendingReply& release);
-    /// Writes what was appended, unless it is collected. If the connection breaks, it reads before that, and
-    /// may keep a release that the server has refused.
+    /// Writes what was appended, unless the connection collects commands. If the write fails, the function
+    /// reads what the server has said, and may keep a release that the server has refused.
     void flush();
     /// Records that the pending releases must not be sent again if this connection breaks.
     void forget_releases() noexcept { pending_.forget_releases(); }

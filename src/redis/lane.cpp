@@ -235,7 +235,7 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows f
     }
     const auto end = start + std::min(time_left, longest) + grace;
     if (waited == Waited::not_yet) waited = own.sleep_for(end - network_.clock().now());
-    // If the process was suspended, the leader, too, has only now the time to read what has come.
+    // The process may have been suspended. Then the leader needs this time to read what has come meanwhile.
     const bool overslept = network_.clock().now() - end >= grace;
     if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
     if (waited != Waited::not_yet) return waited;

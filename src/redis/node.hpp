@@ -108,8 +108,8 @@ public:
     /// node. On another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    // ---- The connections. Except for the functions about listeners and health, one thread at a time must
-    // call them: the one that leads the lane.
+    // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
+    // Any thread may call those about listeners and health.
 
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave() it.

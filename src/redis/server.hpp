@@ -29,9 +29,9 @@ struct NodeEvent {
     std::size_t commands = 0;
 };
 
-/// All members but the atomic ones are guarded by `mutex`. It is not held during a system call, and a round
-/// does not lock it while the node is calm. Otherwise a thread of low priority could lose its processor with
-/// a mutex that the others need.
+/// All members but the atomic ones are guarded by `mutex`. It is not held while a connection is begun,
+/// written or closed, except one to a former master. A round does not lock it while the node is calm.
+/// Otherwise a thread of low priority could lose its processor with a mutex that the others need.
 struct Server {
     std::mutex mutex{};
     detail::NodeHealth health{};
