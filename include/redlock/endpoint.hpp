@@ -26,7 +26,7 @@ struct Credentials {
     std::string password{};
 };
 
-/// The address of one node: a host and port, a unix socket, or a master that Sentinels know.
+/// The address of one node: a host and port, a unix socket, a master that Sentinels know, or a Redis Cluster.
 struct REDLOCK_EXPORT Endpoint {
     std::string host{};  ///< A name, or an IPv4 or IPv6 address without brackets. Empty with a unix socket.
     std::uint16_t port = 6379;
@@ -39,6 +39,10 @@ struct REDLOCK_EXPORT Endpoint {
     std::vector<Endpoint> sentinels{};
     /// The name that the Sentinels have for the server.
     std::string master{};
+    /// Some servers of a Redis Cluster, instead of host and port. They name the others. The node is then the
+    /// whole Cluster: for each resource, it is the master that has the slot of the resource. Of the seeds,
+    /// only host and port are used.
+    std::vector<Endpoint> seeds{};
 
     /// Returns the endpoint that `uri` describes. The forms are
     ///
@@ -48,14 +52,16 @@ struct REDLOCK_EXPORT Endpoint {
     ///     redis+sentinel://[user[:password]@]host[:port],host[:port],.../master[/db]
     ///         [?sentinel_user=&sentinel_password=]
     ///     rediss+sentinel://...?server_name=[&sentinel_tls=no]    the same over TLS, to the Sentinels, too
+    ///     redis+cluster://[user[:password]@]host[:port],host[:port],...    a Redis Cluster
+    ///     rediss+cluster://...?ca_file=&certificate=&key=&server_name=     the same over TLS
     ///     host[:port]     [::1]:6379     10.0.0.1:6379
     ///
     /// User name, password, path and query values are percent-decoded. Throws std::invalid_argument, with the
     /// name of the wrong part, if `uri` is malformed. The message never contains a password.
     static Endpoint parse(std::string_view uri);
 
-    /// Returns "host:port", "[::1]:port", the path of the socket, or "master@host:port". The name contains no
-    /// secrets; reports and logs use it.
+    /// Returns "host:port", "[::1]:port", the path of the socket, "master@host:port", or
+    /// "cluster@host:port" with the first seed. The name contains no secrets; reports and logs use it.
     std::string name() const;
 };
 

@@ -105,7 +105,8 @@ public:
     Term(const Term&) = default;
     Term& operator=(const Term&) = default;
 
-    /// Returns a number that is larger than the number of every earlier term.
+    /// Returns a number that is larger than the number of every earlier term. Returns 0 if a node is a Redis
+    /// Cluster, where there is no fencing.
     std::uint64_t fencing_token() const noexcept { return fencing_token_; }
 
     /// Returns a token on which a stop is requested when the work should end:

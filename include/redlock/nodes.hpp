@@ -366,6 +366,10 @@ public:
     /// that there is no quarantine: such a node votes at once, and any ttl is allowed.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
+    /// Returns true if a node is a Redis Cluster. Then LockOptions::fair and fencing are not possible, and
+    /// all resources of one lock must be in one slot.
+    virtual bool has_cluster() const noexcept { return false; }
+
     /// Returns the clock that a Lock on these nodes must use; null if it may use any.
     virtual Clock* required_clock() const noexcept { return nullptr; }
 

@@ -10,10 +10,13 @@
 #include <concepts>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace redlock {
+
+class Nodes;
 
 class Result;  // result.hpp
 namespace detail {
@@ -186,6 +189,11 @@ void require(bool possible, std::string_view field, const Has& has, const Must&.
 /// again while the lock is valid.
 REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
                               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
+
+/// Does nothing unless a node is a Redis Cluster. Then throws std::invalid_argument if the options or the
+/// resources are not possible there. `type` is the name of the struct in the message.
+REDLOCK_EXPORT void check_for_cluster(const Nodes& nodes, std::span<const std::string> resources,
+                                      const LockOptions& options, const std::string& type = "LockOptions");
 
 }  // namespace detail
 

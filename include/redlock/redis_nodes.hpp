@@ -56,6 +56,7 @@ struct NodesOptions {
     /// - A replica that is promoted counts as restarted. Nodes with automatic failover must meet further
     ///   conditions, see docs/guarantees.md.
     /// - If two nodes turn out to be the same server, only one of them has a vote.
+    /// - It must be 0 if a node is a Redis Cluster.
     std::chrono::milliseconds quarantine{0};
 
     /// Is notified of every round and connection; null for none. Must outlive the nodes and all their locks.
@@ -109,6 +110,8 @@ public:
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
     ~RedisNodes() override;
 
+    bool has_cluster() const noexcept override { return has_cluster_; }
+
     /// Returns boot_clock().
     Clock* required_clock() const noexcept override;
 
@@ -128,6 +131,7 @@ private:
     class Impl;
     Impl& own();
 
+    const bool has_cluster_;
     std::atomic<Impl*> impl_;  // owned; a new one in a child of fork()
 };
 

@@ -271,6 +271,7 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
     : context_(nodes.context_) {
     auto& of_loop = context_->nodes();
     check(options, of_loop.node_timeout(), of_loop.quarantine());
+    detail::check_for_cluster(of_loop, names, options);
     detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
                     "be used with one resource only");
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",

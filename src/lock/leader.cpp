@@ -21,13 +21,14 @@ LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog
     LockOptions result{.ttl = options.ttl,
                        .retry = options.retry,
                        .drift_factor = options.drift_factor,
-                       .fencing = true,
+                       .fencing = !nodes.has_cluster(),
                        .fair = options.fair,
                        .holder = options.holder,
                        .watchdog = watchdog,
                        .max_hold = std::chrono::nanoseconds::max(),  // a term may last for ever
                        .margin = options.margin};
     check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
+    detail::check_for_cluster(nodes, {}, result, "LeaderOptions");
     detail::require(options.longest_pause >= options.retry.delay && options.longest_pause <= 24h,
                     "LeaderOptions::longest_pause", options.longest_pause, "be from retry.delay, ",
                     options.retry.delay, ", to 24 h");

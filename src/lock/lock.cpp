@@ -28,6 +28,7 @@ Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Cl
            detail::Acquires acquires)
     : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
     check(options_, nodes.node_timeout(), nodes.quarantine());
+    detail::check_for_cluster(nodes, names, options_);
     detail::require(!options_.shared || names.size() == 1, "LockOptions::shared", "set",
                     "be used with one resource only");
     const auto* const required = nodes.required_clock();

@@ -1,6 +1,8 @@
 // Checks the options of a lock. Each error names the field, its value, and what it must be.
+#include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 
+#include "../round/cluster_slots.hpp"
 #include "../wire/quarantine.hpp"
 
 #include <stdexcept>
@@ -47,6 +49,19 @@ void check_margin(const std::string& field, const LockOptions& options,
 }
 
 }  // namespace
+
+void check_for_cluster(const Nodes& nodes, std::span<const std::string> resources, const LockOptions& options,
+                       const std::string& type) {
+    if (!nodes.has_cluster()) return;
+    require(!options.fair, type + "::fair", "set",
+            "not be used if a node is a Redis Cluster, because its servers keep no queue across a failover");
+    require(
+        !options.fencing, type + "::fencing", "set",
+        "not be used if a node is a Redis Cluster, because a replica that is promoted may have lost counts");
+    if (const auto problem = problem_in_cluster(resources))
+        throw std::invalid_argument("redlock: " + *problem);
+}
+
 }  // namespace detail
 
 void check(const LockOptions& options, std::chrono::milliseconds node_timeout,

@@ -1,3 +1,4 @@
+#include <redlock/options.hpp>
 #include <redlock/query.hpp>
 #include <redlock/resources.hpp>
 
@@ -113,6 +114,7 @@ LockStatus detail::conclude(std::vector<NodeStatus> nodes) {
 
 LockStatus query(Nodes& nodes, const std::string& resource) {
     const auto resources = detail::checked_resources({resource});
+    detail::check_for_cluster(nodes, resources, {});
     const auto tally = nodes.ask({.command = {.verb = Verb::query, .resources = resources}});
     std::vector<NodeStatus> answers;
     for (const auto& report : tally.reports()) answers.push_back(detail::to_status(report));

@@ -29,7 +29,11 @@ class Context;
 class LoopNodes final : public Nodes {
 public:
     LoopNodes(const Nodes& nodes, Context& context)
-        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()), context_(context) {}
+        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()),
+          context_(context),
+          has_cluster_(nodes.has_cluster()) {}
+
+    bool has_cluster() const noexcept override { return has_cluster_; }
 
     /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
     /// holder descriptions, the releases at the shutdown, and those after a flow has failed. All other rounds
@@ -47,6 +51,7 @@ private:
     }
 
     Context& context_;
+    const bool has_cluster_;
 };
 
 /// An object that must do something when the loop is shut down, such as a lock or the watchdog of a loop. It

@@ -77,11 +77,38 @@ private:
     std::optional<Clock::time_point> until_{};  // the end of the wait
 };
 
+/// The rounds of a batch on a Redis Cluster, one after the other.
+class LoopGroup::RoundsByServer final : public RoundInSteps {
+public:
+    RoundsByServer(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
+                   std::span<Tally> tallies)
+        : group_(group), task_(task), limits_(limits), parts_(group.group_.clusters(), requests, tallies) {}
+
+    std::optional<Clock::time_point> advance() override {
+        while (round_ || parts_.next()) {
+            if (!round_)
+                round_ = std::make_unique<Round>(group_, task_, parts_.requests(), limits_, parts_.tallies());
+            if (const auto until = round_->advance()) return until;
+            round_.reset();
+        }
+        return std::nullopt;
+    }
+
+private:
+    LoopGroup& group_;
+    Task& task_;
+    const RoundLimits& limits_;
+    RequestsByServer parts_;
+    std::unique_ptr<Round> round_{};
+};
+
 std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Request> requests,
                                                const RoundLimits& limits, std::span<Tally> tallies) {
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (rounds_ == 0) read_all();
     for (const auto& it : requests) longest_ttl_ = std::max(longest_ttl_, it.command.ttl);
+    if (requests.size() > 1 && !group_.clusters().empty())
+        return std::make_unique<RoundsByServer>(*this, task, requests, limits, tallies);
     return std::make_unique<Round>(*this, task, requests, limits, tallies);
 }
 

@@ -57,7 +57,7 @@ struct PollEntry {
     bool writes = false;  ///< waits until it can write, or has connected
     bool reads = true;
     bool ready = false;
-    std::uint8_t node = 0;  ///< for the caller: the index of the node that the descriptor belongs to
+    std::uint16_t node = 0;  ///< for the caller: the Node object that the descriptor belongs to
     Clock::time_point until = Clock::never();  ///< The entry is ready then at the latest.
 };
 
@@ -98,8 +98,8 @@ protected:
 
 class Network {
 public:
-    /// The maximum number of entries of one wait(): one for each node and a Wakeup, or one for each Sentinel
-    /// of a node.
+    /// The usual maximum number of entries of one wait(): one for each node and a Wakeup, or one for each
+    /// Sentinel of a node. The servers of a Redis Cluster can be more.
     static constexpr std::size_t max_entries = 16;
 
     virtual Clock& clock() noexcept = 0;
@@ -112,7 +112,8 @@ public:
 
     /// Waits until one of the entries is ready, and sets `ready` in each of those that are. Also returns at
     /// `until` (up to a millisecond later), and as soon as `stop` is requested. It may return earlier, for
-    /// example because of a signal. Considers only the descriptors of the first max_entries entries.
+    /// example because of a signal. Some networks consider only the descriptors of the first max_entries
+    /// entries.
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) {
         auto first = Clock::never();

@@ -12,8 +12,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -194,8 +196,14 @@ private:
 
 void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now,
                                      Clock::time_point until, const std::stop_token& stop) {
-    std::array<pollfd, max_entries + 1> fds{};
-    const auto count = std::min(entries.size(), max_entries);
+    std::array<pollfd, max_entries + 1> few{};
+    std::vector<pollfd> many;  // for the servers of a large Redis Cluster
+    try {
+        if (entries.size() > max_entries) many.resize(entries.size() + 1);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the first ones must be enough
+    }
+    const std::span<pollfd> fds = many.empty() ? std::span<pollfd>{few} : std::span<pollfd>{many};
+    const auto count = std::min(entries.size(), fds.size() - 1);
     for (std::size_t i = 0; i < count; ++i)
         fds[i] = {
             .fd = entries[i].fd,

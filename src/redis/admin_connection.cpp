@@ -3,7 +3,9 @@
 namespace redlock {
 
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout)
-    : config_(NodeConfig::of(endpoint, timeout)) {}
+    : config_(NodeConfig::of(endpoint, timeout)),
+      servers_(endpoint.seeds.empty() ? std::vector{std::make_shared<const NodeConfig>(config_)}
+                                      : RedisCluster{config_}.servers()) {}
 
 template <class Condition>
 void AdminConnection::wait(Clock::time_point deadline, Condition over) {
@@ -19,12 +21,15 @@ void AdminConnection::wait(Clock::time_point deadline, Condition over) {
 }
 
 bool AdminConnection::connect_by(Clock::time_point deadline) {
-    if (!connection_) {
-        connection_ =
-            std::make_unique<Connection>(config_, network_, config_.find_server(), 0, network_.clock().now());
-        wait(deadline, [this] { return connection_->ready(); });
+    if (connection_) return connection_->ready();
+    for (tried_ = 0;; ++tried_) {
+        const auto& server = *servers_[tried_];
+        const auto now = network_.clock().now();
+        const auto untried = servers_.size() - tried_;
+        connection_ = std::make_unique<Connection>(server, network_, server.find_server(), 0, now);
+        wait(now + (deadline - now) / untried, [this] { return connection_->ready(); });
+        if (connection_->ready() || untried == 1) return connection_->ready();
     }
-    return connection_->ready();
 }
 
 /// Returns the reply, or the reason why there is none.

@@ -14,14 +14,17 @@
 #include "../os/os_network.hpp"
 #include "../wire/reply.hpp"
 #include "connection.hpp"
+#include "redis_cluster.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace redlock {
 
@@ -37,7 +40,8 @@ struct Answer {
 
 class AdminConnection {
 public:
-    /// Does no I/O. Each command takes at most `timeout`, including the time to connect. Throws
+    /// Does no I/O. Each command takes at most `timeout`, including the time to connect. If the endpoint is a
+    /// Redis Cluster, the commands go to the first of its seeds that answers. Throws
     /// std::invalid_argument if TLS is not possible as the endpoint demands it.
     AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout);
     AdminConnection(const AdminConnection&) = delete;
@@ -55,6 +59,9 @@ public:
     }
 
     const Endpoint& endpoint() const noexcept { return config_.endpoint; }
+    /// Returns the endpoint of the server that was connected last: a seed, if the endpoint is a Redis
+    /// Cluster.
+    const Endpoint& server() const noexcept { return servers_[tried_]->endpoint; }
 
 private:
     template <class Condition>
@@ -63,6 +70,8 @@ private:
     Answer outcome(Clock::time_point start);
 
     const NodeConfig config_;
+    const std::vector<ClusterServer> servers_;  // the seeds of a Cluster, or the one server
+    std::size_t tried_ = 0;                     // the index of the last one that was tried
     OsNetwork network_{};
     std::unique_ptr<Connection> connection_{};
 };

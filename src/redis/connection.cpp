@@ -3,6 +3,7 @@
 #include "../os/socket.hpp"
 #include "../round/connection_choice.hpp"
 #include "../wire/causes.hpp"
+#include "redis_cluster.hpp"
 
 #include <algorithm>
 #include <array>
@@ -176,7 +177,9 @@ void Connection::connected() {
 
 Connection::Step Connection::step_after(Step step) const noexcept {
     if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
-    return step == Step::ping || step == Step::info ? Step::done : Step::ping;
+    if (step == Step::auth && needs_servers_) return Step::servers;
+    const bool last = step == Step::ping || step == Step::info || (step == Step::servers && was_ready_);
+    return last ? Step::done : Step::ping;
 }
 
 void Connection::begin_handshake() {
@@ -185,12 +188,15 @@ void Connection::begin_handshake() {
     const auto& password = credentials_.password;
     state_ = State::handshaking;
     const bool anonymous = username.empty() && password.empty();
+    needs_servers_ = config_.cluster && config_.cluster->begin_refresh(network_.clock().now());
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
     run_or_break([&] {
         for (auto step = step_; step != Step::done; step = step_after(step)) {
             pending_.sent_first();
             if (step == Step::select)
                 detail::append(outgoing(), {"SELECT", std::to_string(config_.endpoint.database)});
+            else if (step == Step::servers)
+                detail::append(outgoing(), {"CLUSTER", "NODES"});
             else if (step == Step::ping)
                 detail::append(outgoing(), {"PING"});
             else if (username.empty())
@@ -225,13 +231,30 @@ bool Connection::fetch_credentials() {
 /// Sends INFO. The first handshake does not, because few commands need the run id.
 void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
+    begin_query(Step::info, {"INFO", "server"});
+}
+
+void Connection::fetch_servers(Clock::time_point now) {
+    if (!ready() || !config_.cluster || !config_.cluster->begin_refresh(now)) return;
+    begin_query(Step::servers, {"CLUSTER", "NODES"});
+}
+
+void Connection::begin_query(Step step, std::initializer_list<detail::Word> words) {
     state_ = State::handshaking;
-    step_ = Step::info;
-    run_or_break([this] {
+    step_ = step;
+    run_or_break([&] {
         pending_.sent_other(nullptr).handshake = true;
-        detail::append(outgoing(), {"INFO", "server"});
+        detail::append(outgoing(), words);
     });
     flush();
+}
+
+/// Takes the reply to CLUSTER NODES. Without the permission, the servers are found by MOVED.
+bool Connection::take_servers(const Reply& reply) {
+    if (reply.kind == Reply::Kind::text) config_.cluster->learn(reply.text, config_.endpoint.host);
+    const bool refused = reply.is_error("NOPERM") || detail::is_unknown_command(reply);
+    if (refused) config_.cluster->cannot_learn();
+    return reply.kind == Reply::Kind::text || refused;
 }
 
 /// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING,
@@ -240,6 +263,7 @@ void Connection::fetch_run_id(const Command& command) {
 bool Connection::accept_handshake_reply(const Reply& reply) {
     if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    if (step_ == Step::servers) return take_servers(reply);
     const bool refused =
         reply.is_error("NOPERM") || reply.is_error("MISCONF") || detail::is_unknown_command(reply);
     return reply.kind == Reply::Kind::status || (step_ == Step::ping && refused);
@@ -289,12 +313,13 @@ std::string Connection::quoted(std::string_view text) const {
 /// Of several commands with one script, only the first brings the script whole, unless the server refuses
 /// digests.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited,
-                      detail::CommandForEachNode* for_each_node) {
-    const bool may_retry = awaited && allows_digests_ && (collects_ || pending_.none());
+                      detail::CommandForEachNode* for_each_node, Asking asking) {
+    const bool may_retry =
+        awaited && allows_digests_ && (collects_ || pending_.none()) && asking == Asking::no;
     for (const auto& command : commands) {
         const auto* const script = detail::script_of(command, recipient());
         const bool by_sha1 = may_retry && script && known_[detail::number_of(script)];
-        write(command, script, by_sha1, requester, for_each_node);
+        write(command, script, by_sha1, requester, for_each_node, asking);
         if (script && commands.size() > 1) known_[detail::number_of(script)] = true;
     }
     flush();
@@ -303,6 +328,7 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
+        if (release.asking) write_asking();
         const auto& sent = pending_.sent_again(release);
         if (established()) ++collected_;
         detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
@@ -328,10 +354,13 @@ void Connection::subscribe(std::string_view channel) {
 
 /// Appends a command, which is sent as `script` unless this is null.
 void Connection::write(const Command& command, const detail::Script* script, bool by_sha1,
-                       const detail::Requester& requester, detail::CommandForEachNode* for_each_node) {
+                       const detail::Requester& requester, detail::CommandForEachNode* for_each_node,
+                       Asking asking) {
     used_ = true;
     run_or_break([&] {
+        if (asking == Asking::yes) write_asking();
         auto& sent = pending_.sent(command, &requester);
+        sent.asking = asking == Asking::yes;
         if (command.hold_remaining > command.hold_remaining.zero())
             sent.hold_until = network_.clock().now() + command.hold_remaining;
         sent.script = script;
@@ -345,6 +374,14 @@ void Connection::write(const Command& command, const detail::Script* script, boo
         else
             detail::append(outgoing_command(), command, recipient(), form);
     });
+}
+
+/// Appends ASKING. Nobody awaits its reply: without the permission, the server answers the next command with
+/// MOVED.
+void Connection::write_asking() {
+    pending_.sent_other(nullptr);
+    if (established()) ++collected_;
+    detail::append(outgoing_command(), {"ASKING"});
 }
 
 /// Breaks the connection if memory runs out, because a command or a reply may be incomplete then.
@@ -401,6 +438,8 @@ void Connection::write_all() {
 
 /// This is more than any expected reply needs. A server must not be able to fill the memory.
 static constexpr std::size_t max_unparsed = 65'536;
+/// The list of the servers of a Redis Cluster has about 170 bytes for each.
+static constexpr std::size_t max_server_list = 1'048'576;
 static constexpr std::size_t max_tls_answers = 65'536;
 
 void Connection::read(Socket::Wait wait) {
@@ -408,7 +447,7 @@ void Connection::read(Socket::Wait wait) {
     run_or_break([&] {
         if (receive(wait))
             while (!broken() && parse_reply()) take_reply();
-        if (!broken() && parser_.unparsed() > max_unparsed)
+        if (!broken() && parser_.unparsed() > (config_.cluster ? max_server_list : max_unparsed))
             fail(Errc::unexpected_reply, "a reply that does not end");
     });
 }
@@ -473,6 +512,7 @@ void Connection::take_reply() {
     auto& command = pending_.next();
     const bool handshake = command.handshake;
     const bool refused = command.is_form_refused(incoming_);
+    if (config_.cluster && incoming_.kind == Reply::Kind::error) take_redirection(command);
     learn_from(command, refused);
     if (refused && command.may_be_repeated()) {
         // Without memory for the repetition, the entry is still pending, and another connection repeats it.
@@ -490,13 +530,35 @@ void Connection::take_reply() {
     if (handshake) take_handshake_reply();
 }
 
+/// Learns from an error of a server of a Redis Cluster. A release that nobody awaits goes to the server that
+/// the error names. (A round that awaits the reply sends its release there itself.)
+void Connection::take_redirection(const PendingReply& command) {
+    const auto& host = config_.endpoint.host;
+    if (incoming_.is_error("CLUSTERDOWN")) config_.cluster->outdated();
+    const auto to = detail::parse_redirection(incoming_.text);
+    if (!to) return;
+    config_.cluster->redirected(*to, host);
+    if (command.may_be_repeated()) config_.cluster->keep(command, *to, host);
+}
+
 /// Lets a later round send the release again. If the error is an unknown one, nobody knows whether it goes
 /// away, so the number of repetitions is limited.
 void Connection::keep_refused(const PendingReply& release) {
     if (!config_.kept_releases) return;
     detail::PendingReplies kept;
-    kept.sent_again(release).repeats =
-        detail::is_refused_for_now(incoming_) ? std::uint8_t{} : release.repeats;
+    const auto keep = [&](const PendingReply& it) {
+        kept.sent_again(it).repeats = detail::is_refused_for_now(incoming_) ? std::uint8_t{} : it.repeats;
+    };
+    if (incoming_.is_error("TRYAGAIN") && release.resources.size() > 1) {
+        // Their slot is being moved. A release of one resource is executed wherever its key is.
+        auto single = release;
+        for (const auto& resource : release.resources) {
+            single.resources = {resource};
+            keep(single);
+        }
+    } else {
+        keep(release);
+    }
     config_.kept_releases->keep_refused(std::move(kept), network_.clock().now() + refusal_pause);
 }
 

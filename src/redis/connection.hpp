@@ -45,6 +45,10 @@
 
 namespace redlock {
 
+/// Whether a command is sent behind ASKING. A server of a Redis Cluster to which a slot is being moved then
+/// executes it. ASKING holds for one command, so a script is sent whole.
+enum class Asking : bool { no, yes };
+
 /// The connection itself is the requester of the commands of ask().
 class Connection : private detail::Requester {
 public:
@@ -102,6 +106,10 @@ public:
     /// is handshaking until the server has answered. Does nothing if the connection is not ready.
     void fetch_run_id(const Command& command);
 
+    /// If the node is a Redis Cluster, asks the server for the list of all servers, if it is out of date. The
+    /// state is handshaking until the server has answered. Does nothing if the connection is not ready.
+    void fetch_servers(Clock::time_point now);
+
     /// Returns the run id, which a server draws at each start. Returns an empty text if it is not known.
     const std::string& run_id() const noexcept { return run_id_; }
 
@@ -116,7 +124,7 @@ public:
     ///
     /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
-              detail::CommandForEachNode* for_each_node = nullptr);
+              detail::CommandForEachNode* for_each_node = nullptr, Asking asking = Asking::no);
     /// Returns true if bytes of commands are queued, collected, or not accepted by the socket yet.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
@@ -219,8 +227,9 @@ public:
 
 private:
     /// The reply that the handshake awaits. The first handshake has the steps auth, select and ping, in this
-    /// order; the one of fetch_run_id() has the step info.
-    enum class Step : std::uint8_t { auth, select, ping, info, done };
+    /// order, and before ping the step servers if the list is needed. The one of fetch_run_id() has the step
+    /// info, and the one of fetch_servers() the step servers.
+    enum class Step : std::uint8_t { auth, select, servers, ping, info, done };
 
     void connect();
     bool connect_to(const Address& address);
@@ -238,7 +247,11 @@ private:
     std::string quoted_after_auth(std::string_view text) const;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, const detail::Script* script, bool by_sha1,
-               const detail::Requester& requester, detail::CommandForEachNode* for_each_node);
+               const detail::Requester& requester, detail::CommandForEachNode* for_each_node, Asking asking);
+    void write_asking();
+    void begin_query(Step step, std::initializer_list<detail::Word> words);
+    bool take_servers(const detail::Reply& reply);
+    void take_redirection(const detail::PendingReply& command);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
     void keep_refused(const detail::PendingReply& release);
     template <class Action>
@@ -268,6 +281,7 @@ private:
     Credentials credentials_;
     bool just_connected_ = false;  // true until the next advance()
     bool was_ready_ = false;
+    bool needs_servers_ = false;  // the first handshake asks for the list of servers
     bool used_ = false;
     std::string run_id_{};
 

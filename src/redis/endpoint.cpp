@@ -45,8 +45,14 @@ public:
         } else if (*scheme == "redis+sentinel" || *scheme == "rediss+sentinel") {
             endpoint_.tls.enabled = *scheme == "rediss+sentinel";
             read_sentinels(rest);
+        } else if (*scheme == "redis+cluster" || *scheme == "rediss+cluster") {
+            endpoint_.tls.enabled = *scheme == "rediss+cluster";
+            read_cluster(rest);
         } else {
-            fail("scheme", "must be redis, rediss, unix, redis+sentinel or rediss+sentinel", *scheme);
+            fail("scheme",
+                 "must be redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or "
+                 "rediss+cluster",
+                 *scheme);
         }
         return std::move(endpoint_);
     }
@@ -81,8 +87,8 @@ private:
     bool has_several_schemes() const {
         constexpr std::string_view separators = ",; \t\r\n";
         const auto first = uri_.find_first_not_of(separators);
-        for (const std::string_view scheme :
-             {"redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://"})
+        for (const std::string_view scheme : {"redis://", "rediss://", "unix://", "redis+sentinel://",
+                                              "rediss+sentinel://", "redis+cluster://", "rediss+cluster://"})
             for (auto at = uri_.find(scheme); at != uri_.npos; at = uri_.find(scheme, at + 1))
                 if (at > first && separators.find(uri_[at - 1]) != separators.npos) return true;
         return false;
@@ -152,6 +158,24 @@ private:
     void read_sentinel(std::string_view host) {
         read_host_and_port(host, sentinel_port);
         endpoint_.sentinels.push_back(
+            {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
+    }
+
+    void read_cluster(std::string_view rest) {
+        const auto query = cut_after(rest, '?');
+        const auto path = cut_after(rest, '/');
+        read_user(rest);
+        for (std::optional<std::string_view> host; (host = cut_before(rest, ","));) read_seed(*host);
+        read_seed(rest);
+        if (!path.empty() && path != "0") fail("database", "must be 0, because a Redis Cluster has no other");
+        read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
+                   [this](std::string_view field) { return tls_field(field); });
+        check_tls();
+    }
+
+    void read_seed(std::string_view host) {
+        read_host_and_port(host);
+        endpoint_.seeds.push_back(
             {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
     }
 
@@ -307,6 +331,7 @@ Endpoint Endpoint::parse(std::string_view uri) {
 std::string Endpoint::name() const {
     if (!unix_socket.empty()) return unix_socket;
     if (!sentinels.empty()) return master + "@" + sentinels.front().name();
+    if (!seeds.empty()) return "cluster@" + seeds.front().name();
     const bool ipv6 = host.find(':') != std::string::npos;
     return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }

@@ -127,6 +127,7 @@ public:
 
     /// Requires that no round is under way.
     NodeGroup& group() noexcept { return group_; }
+    const RedisClusters& clusters() const noexcept { return group_.clusters(); }
     /// Ends the background task.
     void end_background_task() noexcept { sender_.reset(); }
 

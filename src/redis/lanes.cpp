@@ -220,6 +220,14 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
     }
+    const auto& clusters = shared_.clusters();
+    if (requests.size() == 1 || clusters.empty()) return make_round(requests, limits, tallies);
+    for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)
+        make_round(parts.requests(), limits, parts.tallies());
+}
+
+void Lanes::make_round(std::span<const Request> requests, const RoundLimits& limits,
+                       std::span<Tally> tallies) {
     const UnderWay round{rounds_};
     for (bool made = false; !made;) {
         auto& lane = choose(requests, round.count());

@@ -45,6 +45,8 @@ private:
     };
     class Use;
 
+    void make_round(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
+
     CountedLane& choose(std::span<const Request> requests, std::size_t rounds);
     template <class Test>
     CountedLane* find_locked(Test test) noexcept;

@@ -18,6 +18,8 @@ TlsContext::TlsContext(const Endpoint& endpoint) {
                                 "without OpenSSL");
 }
 
+TlsContext::TlsContext(const TlsContext&, const Endpoint& endpoint) : TlsContext(endpoint) {}
+
 void TlsSession::Free::operator()(ssl_st*) const noexcept {}
 TlsSession::TlsSession(const TlsContext&) {}
 bool TlsSession::start(std::string&) {

@@ -4,6 +4,7 @@
 #include "node.hpp"
 
 #include "../round/connection_choice.hpp"
+#include "redis_cluster.hpp"
 
 #include <algorithm>
 #include <new>
@@ -257,10 +258,17 @@ void Node::failed(NodeFailure failure, Clock::time_point now) {
 
 void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
     server_->calm = false;
+    if (config_.cluster) config_.cluster->outdated();
     if (const auto pause = server_->health.failed(std::move(failure), now, network_.entropy()))
         add_event_locked({.kind = NodeEvent::Kind::backing_off,
                           .failure = server_->health.last_failure(),
                           .span = *pause});
+}
+
+bool Node::trusted() {
+    if (server_->calm) return true;
+    const std::lock_guard guard{server_->mutex};
+    return server_->health.trusted();
 }
 
 NodeFailure Node::last_failure() {

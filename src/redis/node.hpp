@@ -85,9 +85,10 @@ class Node {
 public:
     struct Options {
         std::size_t max_idle = 64;
-        bool observed = false;  ///< true if somebody calls take_events()
-        bool collects = true;   ///< see Connection::set_collecting()
-        std::size_t index = 0;  ///< the index of this node, which ConnectionUser::on_progress() gets
+        bool observed = false;     ///< true if somebody calls take_events()
+        bool collects = true;      ///< see Connection::set_collecting()
+        std::size_t index = 0;     ///< the index of this node, which ConnectionUser::on_progress() gets
+        std::size_t position = 0;  ///< PollEntry::node of its connections
     };
 
     /// Does no I/O. `network` must outlive the node.
@@ -97,6 +98,21 @@ public:
 
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
+    std::size_t index() const noexcept { return options_.index; }
+
+    // ---- If the node is a Redis Cluster, the object is for one of its servers.
+
+    bool in_cluster() const noexcept { return config_.cluster != nullptr; }
+    RedisCluster& cluster() const noexcept { return *config_.cluster; }
+    bool is_of(const NodeConfig& server) const noexcept { return server_ == server.server; }
+    const std::string& host() const noexcept { return config_.endpoint.host; }
+    /// Returns the detail of a failure, with the name of the server if it is one of a Cluster.
+    std::string with_server(std::string detail) const {
+        return in_cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
+    }
+    bool trusted();
+    /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
+    const detail::PendingReply* unanswered_set_of(std::string_view owner) const noexcept;
 
     /// Prepares the node for a round: reports the health of the node to the round, and forgets connections
     /// that are broken and unused. Finds out whether a reply has been missing for too long. If Sentinels name

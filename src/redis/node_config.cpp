@@ -2,6 +2,7 @@
 
 #include "../os/network.hpp"
 #include "../os/os_network.hpp"
+#include "redis_cluster.hpp"
 #include "sentinel_query.hpp"
 
 #include <stdexcept>
@@ -14,7 +15,9 @@ NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_time
                           std::chrono::milliseconds quarantine) {
     NodeConfig config{
         .endpoint = std::move(endpoint), .node_timeout = node_timeout, .quarantine = quarantine};
-    if (config.endpoint.tls.enabled) config.tls = std::make_shared<const TlsContext>(config.endpoint);
+    auto with_host = config.endpoint;
+    if (!with_host.seeds.empty()) with_host.host = with_host.seeds.front().host;
+    if (with_host.tls.enabled) config.tls = std::make_shared<const TlsContext>(with_host);
     std::vector<NodeConfig> sentinels;
     if (config.endpoint.sentinels.size() > Network::max_entries)
         throw std::invalid_argument("redlock: node " + config.endpoint.name() + ": " +
@@ -40,7 +43,10 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
 }
 
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs) {
-    for (auto& it : configs) it.kept_releases = std::make_shared<KeptReleases>();
+    for (auto& it : configs) {
+        it.kept_releases = std::make_shared<KeptReleases>();
+        if (!it.endpoint.seeds.empty()) it.cluster = std::make_shared<RedisCluster>(it);
+    }
     return configs;
 }
 

@@ -18,6 +18,8 @@
 
 namespace redlock {
 
+class RedisCluster;
+
 /// Must not change while a connection uses it.
 struct NodeConfig {
     /// Throws std::invalid_argument if TLS is not possible as the endpoint demands it, or if the endpoint has
@@ -45,9 +47,11 @@ struct NodeConfig {
     std::shared_ptr<KeptReleases> kept_releases{};
     /// Shared by the Node objects of this node that the threads use. If null, each of them has its own.
     std::shared_ptr<Server> server{};
+    /// What the process knows about the Redis Cluster; null if the node is none.
+    std::shared_ptr<RedisCluster> cluster{};
 };
 
-/// Returns the settings with new KeptReleases: those of one process for its Node objects.
+/// Returns the settings with new KeptReleases and RedisClusters: those of one process for its Node objects.
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs);
 /// Returns the settings with new Servers: those of the threads.
 std::vector<NodeConfig> with_servers(std::vector<NodeConfig> configs);

@@ -24,14 +24,11 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
                      Writes writes)
     : options_(options),
       network_(network),
-      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)) {
-    for (const auto& config : configs)
-        nodes_.push_back(std::make_unique<Node>(config, network_,
-                                                Node::Options{.max_idle = options_.max_idle,
-                                                              .observed = options_.observer != nullptr,
-                                                              .collects = writes == Writes::collected,
-                                                              .index = nodes_.size()}));
-}
+      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)),
+      table_(configs, network_,
+             {.max_idle = options_.max_idle,
+              .observed = options_.observer != nullptr,
+              .collects = writes == Writes::collected}) {}
 
 NodeGroup::~NodeGroup() {
     if (!closed_) close(std::array{this});
@@ -47,7 +44,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
         // The first time may find that a server was busy when it got a release.
         for (int i = 1; i <= 2; ++i) {
             for (const auto* const group : groups)
-                for (const auto& node : group->nodes_) node->begin_to_close();
+                for (auto* const node : group->table_.all()) node->begin_to_close();
             (void)send_the_rest(groups, start + i * first.options_.node_timeout / 2, true);
         }
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
@@ -56,7 +53,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
 
 void NodeGroup::give_up() noexcept {
     closed_ = true;
-    for (const auto& node : nodes_) node->close_connections(network_.clock().now());
+    for (auto* const node : table_.all()) node->close_connections(network_.clock().now());
 }
 
 bool NodeGroup::send_the_rest(Clock::time_point deadline, bool repeats) {
@@ -72,8 +69,10 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         now = network.clock().now();
         owing.clear();
         entries.clear();
+        // The server of a Redis Cluster that must get a release may be one that was not used before.
+        if (repeats) groups.front()->table_.find_debtors();
         for (const auto* const group : groups)
-            for (const auto& node : group->nodes_) node->append_unfinished(owing, repeats);
+            for (auto* const node : group->table_.all()) node->append_unfinished(owing, repeats);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.
@@ -99,7 +98,8 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
     // The first node is the last, because it mostly is the home node of the waiters. A waiter that a release
     // wakes there finds the other nodes free.
-    for (auto i = nodes_.size(); i > 0; --i) next = std::min(next, nodes_[i - 1]->write_collected(now));
+    for (auto i = table_.all().size(); i > 0; --i)
+        next = std::min(next, table_.all()[i - 1]->write_collected(now));
     return next;
 }
 
@@ -107,7 +107,8 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
 /// write_collected() has written it.
 bool NodeGroup::write_all(Clock::time_point now) {
     bool unsent = false;
-    for (const auto& node : nodes_) {
+    for (std::size_t i = 0; i < table_.all().size(); ++i) {
+        auto* const node = table_.all()[i];
         (void)node->write_collected(now, true);
         unsent = node->has_unsent() || unsent;
     }
@@ -116,30 +117,30 @@ bool NodeGroup::write_all(Clock::time_point now) {
 
 bool NodeGroup::check_silence(Clock::time_point now) {
     bool any = false;
-    for (const auto& node : nodes_) any = node->check_silence(now) || any;
+    for (std::size_t i = 0; i < table_.all().size(); ++i) any = table_.all()[i]->check_silence(now) || any;
     return any;
 }
 
 bool NodeGroup::may_have_lost_release() const noexcept {
-    return std::ranges::any_of(nodes_, [](const auto& node) { return node->may_have_lost_release(); });
+    return std::ranges::any_of(table_.all(), [](const auto* node) { return node->may_have_lost_release(); });
 }
 
 void NodeGroup::add_late_replies(detail::LateReplies& late) const {
-    for (const auto& node : nodes_) node->add_late_replies(late);
+    for (const auto* const node : table_.all()) node->add_late_replies(late);
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {
-    for (const auto& node : nodes_) node->append_poll_entries(entries);
+    for (const auto* const node : table_.all()) node->append_poll_entries(entries);
 }
 
 void NodeGroup::append_owing_entries(std::vector<PollEntry>& entries) const {
-    for (const auto& node : nodes_) node->append_owing_entries(entries);
+    for (const auto* const node : table_.all()) node->append_owing_entries(entries);
 }
 
 void NodeGroup::take_ready(std::span<const PollEntry> entries) {
     const auto now = network_.clock().now();
     for (const auto& entry : entries)
-        if (entry.ready) nodes_[entry.node]->take_ready(entry, now);
+        if (entry.ready) table_.all()[entry.node]->take_ready(entry, now);
 }
 
 NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request> requests,
@@ -148,9 +149,9 @@ NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request>
       requests_(requests),
       tallies_(tallies),
       start_(group.options_.observer ? group.network_.clock().now() : Clock::time_point{}),
-      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes_.size(),
+      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes().size(),
              tallies),
-      driver_(group.nodes_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_,
+      driver_(group.table_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_,
               group.woken_) {}
 
 void NodeGroup::OngoingRound::finish() {
@@ -158,13 +159,13 @@ void NodeGroup::OngoingRound::finish() {
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {
-    return std::make_unique<GroupWaiter>(nodes_, network_, options_.node_timeout);
+    return std::make_unique<GroupWaiter>(nodes(), network_, options_.node_timeout);
 }
 
 void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,
                        std::chrono::nanoseconds took) const {
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-        for (const auto& event : nodes_[node]->take_events()) notify(tallies.front()[node].name, event);
+    for (auto* const node : table_.all())
+        for (const auto& event : node->take_events()) notify(tallies.front()[node->index()].name, event);
     for (std::size_t i = 0; i < requests.size(); ++i)
         options_.observer->round_ended(requests[i].command, tallies[i], took);
 }

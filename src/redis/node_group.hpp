@@ -13,6 +13,7 @@
 #include "../round/duplicate_server_check.hpp"
 #include "../round/quorum_round.hpp"
 #include "node.hpp"
+#include "node_table.hpp"
 #include "round_driver.hpp"
 
 #include <chrono>
@@ -81,12 +82,15 @@ public:
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
 
-    std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
+    /// See NodeTable::nodes().
+    std::span<const std::unique_ptr<Node>> nodes() const noexcept { return table_.nodes(); }
+    /// Returns the nodes that are Redis Clusters. Several extensions on them are split by RequestsByServer.
+    const RedisClusters& clusters() const noexcept { return clusters_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Returns how long a round takes at most.
     Clock::duration longest_round(detail::KeyEffect effect) const noexcept {
         const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
-        return node_timeout() * (in_turn ? static_cast<int>(nodes_.size()) : 1);
+        return node_timeout() * (in_turn ? static_cast<int>(nodes().size()) : 1);
     }
     /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
     /// Requires that no round and no background task is under way. Returns true if nothing is left to do. See
@@ -109,7 +113,8 @@ private:
     const NodesOptions options_;
     Network& network_;
     detail::DuplicateServerCheck servers_;
-    std::vector<std::unique_ptr<Node>> nodes_{};
+    NodeTable table_;
+    const RedisClusters clusters_ = table_.clusters();
     WokenRounds woken_{};
     bool closed_ = false;
 };

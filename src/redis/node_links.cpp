@@ -57,6 +57,13 @@ auto Node::link_to_follow(const Command& command) const noexcept -> Link* {
     });
 }
 
+const detail::PendingReply* Node::unanswered_set_of(std::string_view owner) const noexcept {
+    for (const auto& it : links_)
+        if (!it->connection->broken())
+            if (const auto* const set = it->connection->pending().unanswered_set_of(owner)) return set;
+    return nullptr;
+}
+
 std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
@@ -223,7 +230,7 @@ void Node::append_owing_entries(std::vector<PollEntry>& entries) const {
 
 void Node::append_entry(const Link& it, std::vector<PollEntry>& entries) const {
     entries.push_back(it.connection->poll_entry());
-    entries.back().node = static_cast<std::uint8_t>(options_.index);
+    entries.back().node = static_cast<std::uint16_t>(options_.position);
 }
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {

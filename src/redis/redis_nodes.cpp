@@ -55,7 +55,17 @@ void check(const Endpoint& endpoint) {
     if (has_sentinels != !endpoint.master.empty())
         throw_invalid_argument("a master name and Sentinels must be given together");
     for (const auto& sentinel : endpoint.sentinels) check(sentinel);
-    const bool has_host = endpoint.unix_socket.empty() && !has_sentinels;
+    const bool is_cluster = !endpoint.seeds.empty();
+    for (const auto& seed : endpoint.seeds) {
+        check(seed);
+        if (!seed.unix_socket.empty() || !seed.sentinels.empty() || !seed.seeds.empty())
+            throw_invalid_argument("each seed of a Redis Cluster must be a host and port");
+    }
+    if (is_cluster && (has_sentinels || !endpoint.unix_socket.empty()))
+        throw_invalid_argument("a Redis Cluster has neither Sentinels nor a unix socket");
+    if (is_cluster && endpoint.database != 0)
+        throw_invalid_argument("database must be 0, because a Redis Cluster has no other");
+    const bool has_host = endpoint.unix_socket.empty() && !has_sentinels && !is_cluster;
     if (has_host && endpoint.host.empty()) throw_invalid_argument("host is empty");
     if (has_host && endpoint.port == 0) throw_invalid_argument("port is 0; it must be from 1 to 65535");
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
@@ -76,7 +86,8 @@ std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
     for (const auto& endpoint : endpoints) {
         check(endpoint);
         names.push_back(endpoint.name());
-        seen.push_back(identity(endpoint));
+        if (endpoint.seeds.empty()) seen.push_back(identity(endpoint));
+        for (const auto& seed : endpoint.seeds) seen.push_back(identity(seed));
     }
     std::ranges::sort(seen);
     if (const auto twice = std::ranges::adjacent_find(seen); twice != seen.end())
@@ -95,6 +106,19 @@ const NodesOptions& checked(const NodesOptions& options) {
                     std::to_string(options.tcp_keepalive.count()) + " s", "be from 0 s (off) to 2 h");
     detail::check_quarantine(options.quarantine);
     return options;
+}
+
+bool is_cluster(const Endpoint& endpoint) noexcept {
+    return !endpoint.seeds.empty();
+}
+
+/// A server of a Cluster that was promoted need not know all keys, and nothing shows that it was promoted.
+void check_clusters(const std::vector<Endpoint>& endpoints, const NodesOptions& options) {
+    detail::require(
+        options.quarantine == options.quarantine.zero() || std::ranges::none_of(endpoints, is_cluster),
+        "NodesOptions::quarantine", options.quarantine,
+        "be 0 if a node is a Redis Cluster, because its replicas are promoted without a bound on "
+        "what they have lost");
 }
 
 std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
@@ -152,7 +176,11 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
-      impl_(new Impl(configs_of(std::move(endpoints), options), options)) {}
+      has_cluster_(std::ranges::any_of(endpoints, is_cluster)),
+      impl_(nullptr) {
+    check_clusters(endpoints, options);
+    impl_ = new Impl(configs_of(std::move(endpoints), options), options);
+}
 
 /// In a child of fork() the destructor only closes the child's copies of the sockets. Another thread of the
 /// parent may have been changing the rest during the fork.

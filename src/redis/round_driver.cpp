@@ -5,7 +5,9 @@
 // when the server has answered its handshake (AUTH, SELECT and PING).
 #include "round_driver.hpp"
 
+#include "../round/cluster_slots.hpp"
 #include "../wire/causes.hpp"
+#include "redis_cluster.hpp"
 
 #include <new>
 #include <string>
@@ -16,28 +18,34 @@ namespace redlock {
 using detail::QuorumRound;
 using StepKind = QuorumRound::Step::Kind;
 
-RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                         Clock& clock, Clock::duration node_timeout, QuorumRound& round, WokenRounds& woken)
-    : nodes_(nodes),
+RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers, Clock& clock,
+                         Clock::duration node_timeout, QuorumRound& round, WokenRounds& woken)
+    : table_(table),
       servers_(servers),
       clock_(clock),
       node_timeout_(node_timeout),
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
-    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->refresh(now_, node, round_);
+    table_.find_debtors();
+    for (std::size_t node = 0; node < size(); ++node) {
+        const auto route = table_.route(node, command(), now_);
+        nodes_[node] = route.node;
+        asking_.set(node, route.asking);
+        nodes_[node]->refresh(now_, node, round_);
+    }
 }
 
 RoundDriver::~RoundDriver() {
     end();
     woken_.remove(*this);
     // If memory ran out, end() may not have left all connections.
-    for (std::size_t node = 0; node < nodes_.size(); ++node) leave(node);
+    for (std::size_t node = 0; node < size(); ++node) leave(node);
 }
 
 void RoundDriver::end() noexcept {
     if (std::exchange(has_ended_, true)) return;  // the tallies may not exist any more
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::size_t node = 0; node < size(); ++node) {
         try {
             if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
             if (round_.is_left_alone(node)) report_left_alone(node);
@@ -112,7 +120,7 @@ bool RoundDriver::join(std::size_t node) {
 void RoundDriver::give_up(const Step& step) {
     std::string detail = step.detail;
     if (detail == detail::while_connecting) {
-        detail = connections_[step.node]->unfinished_step();
+        detail = nodes_[step.node]->with_server(connections_[step.node]->unfinished_step());
         round_.explain(step.node, detail);
     }
     if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, detail}, now_);
@@ -148,6 +156,7 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
+    if (nodes_[node]->in_cluster() && follow_servers(node)) return;
     auto& connection = *connections_[node];
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
     // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
@@ -214,10 +223,13 @@ void RoundDriver::send(std::size_t node) {
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     awaits_reply_.set(node);
-    first_number_[node] = connections_[node]->pending().next_number();
+    const auto asking = asking_[node] ? Asking::yes : Asking::no;
+    // ASKING has an entry of its own in front.
+    first_number_[node] = connections_[node]->pending().next_number() + (asking_[node] ? 1 : 0);
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
-        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_);
+        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_,
+                                        asking);
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
@@ -268,7 +280,11 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
-    const auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
+    const bool redirected = nodes_[node]->in_cluster() && reply.kind == detail::Reply::Kind::error &&
+                            detail::parse_redirection(reply.text).has_value();
+    if (redirected && follow_redirection(node, answer)) return false;
+    auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
+    if (redirected) vote = {.cause = Errc::server_busy, .executed = false};
     if (vote.cause == Errc::unexpected_reply) {
         connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
         fail(node, vote.cause, connection.detail());
@@ -281,7 +297,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     }
     if (!round_.has_replied(node) && vote.executed) nodes_[node]->succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
-    if (const auto hint = detail::hint_for(reply); vote.cause && !hint.empty())
+    if (const auto hint = detail::hint_for(reply); vote.cause && !redirected && !hint.empty())
         text += "; " + std::string{hint};
     // The text that Verb::query returns is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) text = reply.text;
@@ -297,20 +313,69 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 /// unless the server executes nothing at present: it would refuse the release again. `executed` is false if
 /// the reply of the server says that it has executed nothing.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
-    nodes_[node]->failed({cause, detail}, now_);
+    const auto told = nodes_[node]->with_server(detail);
+    nodes_[node]->failed({cause, told}, now_);
+    if (nodes_[node]->in_cluster() && !awaits_reply_[node] && round_.on_unreachable(node, now_))
+        if (const auto route = table_.route(node, command(), now_); route.node != nodes_[node])
+            return move_to(node, route, {});
     const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
-    const bool again = round_.on_failed(node, cause, detail, disconnected, now_, executed);
+    const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.
-    auto releases = connections_[node]->take_releases(*this);
+    const auto route = table_.route(node, command(), now_);
+    move_to(node, route, connections_[node]->take_releases(*this));
+}
+
+/// Leaves the connection, and sends the command over another one. `releases` is the command, if it is a
+/// release.
+void RoundDriver::move_to(std::size_t node, NodeTable::Route route, detail::PendingReplies releases) {
     leave(node);
+    nodes_[node] = route.node;
+    asking_.set(node, route.asking);
     try {
-        if (join(node)) begin(node);  // a release always gets a connection
+        if (join(node))
+            begin(node);  // a release always gets a connection
+        else if (round_.is_left_alone(node))
+            report_left_alone(node);  // its time has begun already
     } catch (const std::bad_alloc&) {
         nodes_[node]->repeat_later(std::move(releases));
         throw;
     }
+}
+
+// ---- The servers of a Redis Cluster
+
+/// If the command was not sent yet, and another server serves its slot by now, moves there, and returns true.
+/// Before that, has the list of servers brought up to date if necessary. A server that has failed is not an
+/// aim, because the present one, if it is another, may know better.
+bool RoundDriver::follow_servers(std::size_t node) {
+    auto& connection = *connections_[node];
+    if (!round_.is_connecting(node) || awaits_reply_[node] || asking_[node]) return false;
+    if (connection.ready()) connection.fetch_servers(now_);
+    auto* const serving = connection.ready() ? table_.served_by(node, command()) : nullptr;
+    if (!serving || serving == nodes_[node] || !serving->trusted()) return false;
+    if (nodes_[node]->unanswered_set_of(command().owner)) return false;  // the command must follow its SET
+    move_to(node, {serving}, {});
+    return true;
+}
+
+/// Sends the command to the server that this answer names, and returns true. Returns false if this is not
+/// possible. A release is then sent there later.
+bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingReply& answer) {
+    const auto to = *detail::parse_redirection(answer.reply.text);
+    nodes_[node]->succeeded();
+    auto* const target = table_.redirected(*nodes_[node], to);
+    const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
+    if (!follows) {
+        if (answer.releases) nodes_[node]->cluster().keep(answer, to, nodes_[node]->host());
+        return false;
+    }
+    const bool asking = to.kind == detail::Redirection::Kind::ask;
+    detail::PendingReplies releases;
+    if (answer.releases) releases.sent_again(answer).asking = asking;
+    move_to(node, {target, asking}, std::move(releases));
+    return true;
 }
 
 /// Reports that a node was not asked, because it has failed before.

@@ -2,9 +2,10 @@
 // masters (the *nodes*), takes their answers, and reports each event to the round.
 //
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
-// to one node. Many rounds can share them: the Node objects read, and call on_progress(), by which a round
-// that can continue adds itself to the list `woken`. The caller must call advance() for each round in the
-// list.
+// to one node. If the node is a Redis Cluster, NodeTable chooses the Node of one of its servers, and the
+// round goes to another one if a server says so (MOVED or ASK). Many rounds can share them: the Node objects
+// read, and call on_progress(), by which a round that can continue adds itself to the list `woken`. The
+// caller must call advance() for each round in the list.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -14,6 +15,7 @@
 #include "../round/quorum_round.hpp"
 #include "../wire/command_encoding.hpp"
 #include "node.hpp"
+#include "node_table.hpp"
 #include "woken_rounds.hpp"
 
 #include <array>
@@ -29,8 +31,8 @@ namespace redlock {
 
 class RoundDriver final : private ConnectionUser, public WokenRounds::Round {
 public:
-    RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round, WokenRounds& woken);
+    RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers, Clock& clock,
+                Clock::duration node_timeout, detail::QuorumRound& round, WokenRounds& woken);
     /// Leaves all connections.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
@@ -69,12 +71,18 @@ private:
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
+    bool follow_servers(std::size_t node);
+    bool follow_redirection(std::size_t node, const detail::PendingReply& answer);
+    void move_to(std::size_t node, NodeTable::Route route, detail::PendingReplies releases);
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
     void stop_awaiting(std::size_t node) noexcept;
     void leave(std::size_t node, bool timed_out = false) noexcept;
 
-    std::span<const std::unique_ptr<Node>> nodes_;
+    std::size_t size() const noexcept { return table_.nodes().size(); }
+    const Command& command() const noexcept { return round_.requests().front().command; }
+
+    NodeTable& table_;
     detail::DuplicateServerCheck& servers_;
     Clock& clock_;
     Clock::duration node_timeout_;
@@ -86,7 +94,9 @@ private:
     detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
     std::array<Connection*, max_nodes> connections_{};    // null if the round has none
     std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
-    NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
+    NodeSet awaits_reply_{};                // nodes on whose connection replies to this round can be pending
+    std::array<Node*, max_nodes> nodes_{};  // the one that is used of each node
+    NodeSet asking_{};                      // nodes to which the command is sent behind ASKING
 };
 
 }  // namespace redlock

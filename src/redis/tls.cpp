@@ -177,7 +177,7 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
 
 TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(endpoint)) {
     ERR_clear_error();
-    context_.reset(SSL_CTX_new(TLS_client_method()));
+    context_ = {SSL_CTX_new(TLS_client_method()), Free{}};
     auto* const context = context_.get();
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
         throw_invalid_argument(endpoint,
@@ -206,6 +206,9 @@ TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(e
     if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
         throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + refusal());
 }
+
+TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
+    : context_(settings.context_), server_name_(name_to_verify(endpoint)) {}
 
 // ---- Session
 

@@ -36,13 +36,15 @@ public:
     /// OpenSSL's own reason if its configuration makes TLS impossible. Also throws if there is neither a
     /// server name nor a host, because then any certificate would be accepted.
     explicit TlsContext(const Endpoint& endpoint);
+    /// Uses the settings of another context for the server of `endpoint`. Reads no file.
+    TlsContext(const TlsContext& settings, const Endpoint& endpoint);
 
 private:
     friend class TlsSession;
     struct Free {
         void operator()(ssl_ctx_st* context) const noexcept;
     };
-    std::unique_ptr<ssl_ctx_st, Free> context_;
+    std::shared_ptr<ssl_ctx_st> context_;  // of one node; the servers of a Redis Cluster share it
     std::string server_name_;
 };
 

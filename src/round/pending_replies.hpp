@@ -76,6 +76,7 @@ struct PendingReply {
     bool by_sha1 = false;                  ///< the command named its script by the digest
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
+    bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
     bool binds = false;                    ///< the connection is bound to `owner`
     bool describes = false;                ///< it binds only because it writes a holder description
     bool releases = false;
@@ -166,6 +167,7 @@ public:
         auto& it = sent(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
         it.hold_until = release.hold_until;
         it.ttl = release.ttl;
+        it.asking = release.asking;
         it.repeats = static_cast<std::uint8_t>(release.repeats + 1);
         return it;
     }
@@ -321,6 +323,15 @@ public:
         return is_bound_to(owner, [](const PendingReply& it) { return it.binds && !it.describes; });
     }
 
+    /// Returns the entry of a SET of this owner, if no release of the owner is pending behind it. Otherwise
+    /// returns null.
+    const PendingReply* unanswered_set_of(std::string_view owner) const noexcept {
+        for (auto i = size_; i > answered_; --i)
+            if (const auto& it = at(i - 1); (it.binds || it.releases) && !it.describes && it.owner == owner)
+                return it.releases ? nullptr : &it;
+        return nullptr;
+    }
+
     /// Returns true if a release of this owner is pending.
     bool has_release_of(std::string_view owner) const noexcept {
         for (auto i = answered_; i < size_; ++i)
@@ -389,7 +400,7 @@ private:
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
         it.requester = requester;
         it.script = nullptr;
-        it.by_sha1 = it.uses_queue = it.handshake = it.shared = false;
+        it.by_sha1 = it.uses_queue = it.handshake = it.asking = it.shared = false;
         it.binds = it.describes = it.releases = false;
         it.released = it.bound = 0;
         it.ttl = it.ttl.zero();

@@ -158,6 +158,7 @@
 
 #include "../wire/reply.hpp"
 #include "../wire/verbs.hpp"
+#include "cluster_map.hpp"
 
 #include <algorithm>
 #include <array>
@@ -345,6 +346,26 @@ public:
         return false;
     }
 
+    /// Records that a server of the node, which is a Redis Cluster, has executed nothing, and has named
+    /// another server. Returns true if the commands must be sent there. This is so for the first MOVED and
+    /// the first ASK, before the deadline of the node. The driver then joins another connection.
+    bool on_redirected(std::size_t node, Redirection::Kind kind, Clock::time_point now) noexcept {
+        auto& it = nodes_[node];
+        auto& followed = kind == Redirection::Kind::moved ? it.followed_moved : it.followed_ask;
+        if (std::exchange(followed, true) || now >= it.deadline) return false;
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (includes(node, i)) tallies_[i][node].sent = false;
+        return true;
+    }
+
+    /// Records that a server of the node, which is a Redis Cluster, cannot be reached, and that nothing was
+    /// sent to it. Returns true if the driver may try another server.
+    bool on_unreachable(std::size_t node, Clock::time_point now) noexcept {
+        constexpr std::uint8_t most = 3;
+        auto& it = nodes_[node];
+        return it.stage == Stage::connecting && now < it.deadline && it.unreachable++ < most;
+    }
+
     // ---- Steps
 
     /// Returns the next step. The driver must execute it before the next call. The first row that applies
@@ -431,6 +452,9 @@ private:
         bool maybe_released = false;  // the first release may have deleted the key
         bool held_back = false;       // the connection is not free for another command, see on_held_back()
         bool replied = false;         // the node has voted on a request
+        bool followed_moved = false;  // see on_redirected()
+        bool followed_ask = false;
+        std::uint8_t unreachable = 0;  // how many of its servers could not be reached
         // The indices of the requests that the driver has excluded from this node.
         std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.

@@ -126,8 +126,10 @@ inline constexpr std::string_view sentinel =
     "if a Sentinel answers at this port, write redis+sentinel://HOST:PORT/MASTER";
 inline constexpr std::string_view no_sentinel =
     "if a server and no Sentinel answers at this port, write redis://HOST:PORT";
-inline constexpr std::array all{with_tls,    without_tls, ca_file,    server_name,
-                                certificate, sentinel,    no_sentinel};
+inline constexpr std::string_view cluster =
+    "if a Redis Cluster answers at this port, write redis+cluster://HOST:PORT";
+inline constexpr std::array all{with_tls,    without_tls, ca_file,     server_name,
+                                certificate, sentinel,    no_sentinel, cluster};
 }  // namespace hints
 
 /// Returns the hint at the end of a detail, or an empty text.

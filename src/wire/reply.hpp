@@ -86,9 +86,10 @@ inline Errc cause_of(const Reply& error) noexcept {
     return lacks_command ? Errc::server_error : Errc::unknown_error;
 }
 
-/// Returns the hint for an error reply that a Sentinel gives in place of a server, or a server in place of a
-/// Sentinel. Returns an empty text for all others.
+/// Returns the hint for an error reply that a Sentinel gives in place of a server, a server in place of a
+/// Sentinel, or a member of a Redis Cluster in place of a server. Returns an empty text for all others.
 inline std::string_view hint_for(const Reply& error) noexcept {
+    if (error.is_error("MOVED")) return hints::cluster;
     if (!is_unknown_command(error)) return {};
     const auto names = [&](std::string_view command) { return error.text.find(command) != error.text.npos; };
     if (names("'SET'") || names("`SET`")) return hints::sentinel;

@@ -61,8 +61,10 @@ std::string user_of(const Endpoint& endpoint) {
 }
 
 std::string hosts_of(const Endpoint& endpoint) {
-    if (endpoint.sentinels.empty()) return endpoint.name();
     std::string hosts;
+    for (const auto& seed : endpoint.seeds) hosts += (hosts.empty() ? "" : ",") + seed.name();
+    if (!hosts.empty()) return hosts;
+    if (endpoint.sentinels.empty()) return endpoint.name();
     for (const auto& sentinel : endpoint.sentinels) hosts += (hosts.empty() ? "" : ",") + sentinel.name();
     return hosts + "/" + encoded(endpoint.master);
 }
@@ -74,7 +76,10 @@ std::string written(const Endpoint& endpoint) {
                "?db=" + database;
     const auto& tls = endpoint.tls;
     const auto& sentinels = endpoint.sentinels;
-    auto uri = std::string{tls.enabled ? "rediss" : "redis"} + (sentinels.empty() ? "://" : "+sentinel://") +
+    auto uri = std::string{tls.enabled ? "rediss" : "redis"} +
+               (!endpoint.seeds.empty() ? "+cluster://"
+                : sentinels.empty()     ? "://"
+                                        : "+sentinel://") +
                user_of(endpoint) + hosts_of(endpoint) + "/" + database + "?";
     if (tls.enabled)
         uri += "ca_file=" + encoded(tls.ca_file) + "&certificate=" + encoded(tls.certificate) +
@@ -95,6 +100,8 @@ void check_same(const Endpoint& a, const Endpoint& b) {
             "the same TLS");
     require(a.master == b.master && a.sentinels.size() == b.sentinels.size(), "the same Sentinels");
     for (std::size_t i = 0; i < a.sentinels.size(); ++i) check_same(a.sentinels[i], b.sentinels[i]);
+    require(a.seeds.size() == b.seeds.size(), "the same seeds");
+    for (std::size_t i = 0; i < a.seeds.size(); ++i) check_same(a.seeds[i], b.seeds[i]);
 }
 
 void check_sound(const Endpoint& endpoint) {
@@ -102,6 +109,10 @@ void check_sound(const Endpoint& endpoint) {
     if (!endpoint.sentinels.empty())
         return require(endpoint.host.empty() && endpoint.unix_socket.empty() && !endpoint.master.empty(),
                        "a master that Sentinels name");
+    for (const auto& seed : endpoint.seeds) check_sound(seed);
+    if (!endpoint.seeds.empty())
+        return require(endpoint.host.empty() && endpoint.unix_socket.empty() && endpoint.database == 0,
+                       "a Redis Cluster");
     const bool local = !endpoint.unix_socket.empty();
     require(local != !endpoint.host.empty(), "a host or a socket");
     require(!local || (endpoint.unix_socket.front() == '/' && endpoint.unix_socket.size() <= 107),
@@ -117,6 +128,8 @@ void check_named(const Endpoint& endpoint) {
     if (!endpoint.unix_socket.empty()) return require(name == endpoint.unix_socket, "named by its socket");
     if (!endpoint.sentinels.empty())
         return require(name == endpoint.master + "@" + endpoint.sentinels[0].name(), "named by its master");
+    if (!endpoint.seeds.empty())
+        return require(name == "cluster@" + endpoint.seeds[0].name(), "named by its first seed");
     const auto place = Endpoint::parse(name);
     check_same(place, {.host = endpoint.host, .port = endpoint.port});
     require(place.name() == name, "one name for one place");
@@ -128,7 +141,8 @@ void check_usable(const Endpoint& endpoint) {
         const RedisNodes nodes{std::vector{endpoint}};
         require(nodes.name(0) == endpoint.name(), "named as its endpoint");
     } catch (const std::invalid_argument&) {
-        require(endpoint.sentinels.size() > 1, "refused for two equal Sentinels or for too many");
+        require(endpoint.sentinels.size() > 1 || endpoint.seeds.size() > 1,
+                "refused for two equal Sentinels or seeds, or for too many");
     }
 }
 

@@ -58,6 +58,8 @@ fuzz() {
     echo "$target: $runs inputs in $seconds s ($rate a second), nothing found"
 }
 
+fuzz fuzz_cluster 1024
+fuzz fuzz_redirections 128
 fuzz fuzz_endpoint 256
 fuzz fuzz_replies 1024
 fuzz fuzz_calls 96

@@ -2,6 +2,7 @@
 
 #include "require.hpp"
 
+#include <netinet/in.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -58,14 +59,25 @@ private:
     const std::shared_ptr<Stream> stream_;
 };
 
+std::size_t number_of(const Address& address) {
+    const auto& storage = address.storage;
+    if (storage.ss_family == AF_UNIX)
+        return std::stoul(reinterpret_cast<const sockaddr_un*>(&storage)->sun_path);
+    return std::size_t{ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port)} - 7000;
+}
+
 }  // namespace
 
 std::unique_ptr<Socket> VirtualNetwork::connect(const Address& address,
-                                                std::chrono::milliseconds longest_wait, int&) {
+                                                std::chrono::milliseconds longest_wait, int& error) {
     tick();
-    const auto* const path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
     auto stream = std::make_shared<Stream>();
-    servers_.at(std::stoul(path))->accept(stream);
+    if (const auto number = number_of(address); number < servers_.size()) {
+        servers_[number]->accept(stream);
+    } else if (number < 7) {
+        error = ECONNREFUSED;
+        return nullptr;
+    }
     return std::make_unique<VirtualSocket>(*this, longest_wait, std::move(stream));
 }
 

@@ -55,7 +55,8 @@ public:
     void add(Server& server) { servers_.push_back(&server); }
 
     /// Returns the address of a server. The first has the number 0. The number is the path of a unix socket,
-    /// which needs no name resolution.
+    /// which needs no name resolution. It can also be the port 7000 and so on of an IPv4 address. Where there
+    /// is no server, connections are refused up to the number 6, and hang from 7 on.
     static Endpoint endpoint(std::size_t server) { return {.unix_socket = std::to_string(server)}; }
 
     // ---- Network

@@ -13,6 +13,7 @@
 // DIRECTORY/held. If the file already exists, that is an overlap. Any other reply is an error. The first line
 // of a client is "ready".
 #include "support/line_process.hpp"
+#include "support/redis_cluster_servers.hpp"
 #include "support/redlock_nodes.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -96,13 +97,17 @@ private:
     support::LineProcess process_;
 };
 
-/// Starts clients on the first `nodes` nodes.
-std::deque<Client> start(std::size_t nodes, const std::vector<Make>& makes) {
-    auto uris = support::redlock_nodes();
-    uris.resize(nodes);
+std::deque<Client> start(const std::vector<std::string>& uris, const std::vector<Make>& makes) {
     std::deque<Client> clients;
     for (const auto make : makes) clients.emplace_back(make, uris);
     return clients;
+}
+
+/// Returns the addresses of the first `nodes` nodes.
+std::vector<std::string> first_nodes(std::size_t nodes) {
+    auto uris = support::redlock_nodes();
+    uris.resize(nodes);
+    return uris;
 }
 
 // ---- Two clients, one after the other.
@@ -138,7 +143,7 @@ protected:
     const std::string resource = fresh_resource();
 
 private:
-    std::deque<Client> clients_ = start(GetParam().nodes, {GetParam().one, GetParam().other});
+    std::deque<Client> clients_ = start(first_nodes(GetParam().nodes), {GetParam().one, GetParam().other});
 };
 
 std::string name_of(const Pair& pair) {
@@ -180,10 +185,11 @@ void PrintTo(const Field& field, std::ostream* out) {
 }
 
 /// Each hold creates a file that must not exist yet.
-void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const std::vector<Make>& makes,
+void expect_one_holder_at_a_time_and_a_share_for_each(const std::vector<std::string>& uris,
+                                                      const std::vector<Make>& makes,
                                                       std::chrono::milliseconds span,
                                                       const std::string& resource = fresh_resource()) {
-    auto clients = start(nodes, makes);
+    auto clients = start(uris, makes);
     const TemporaryDirectory directory;
     for (auto& client : clients)
         client.tell("contend " + directory.path().string() + " " + resource + " " +
@@ -204,21 +210,21 @@ void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const s
 TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
-    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s);
+    expect_one_holder_at_a_time_and_a_share_for_each(first_nodes(GetParam().nodes), makes, 2s);
 }
 
 // Readers may hold the lock together. None of them may hold it together with any other client.
 TEST_P(AContest, LetsReadersHoldTogetherButWithNoOtherClient) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_shared);
-    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
+    expect_one_holder_at_a_time_and_a_share_for_each(first_nodes(GetParam().nodes), makes, 4s);
 }
 
 // The slot of a semaphore is an ordinary lock.
 TEST_P(AContest, HasOneHolderOfASlotAtATime) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 2, Make::ours_semaphore);
-    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s,
+    expect_one_holder_at_a_time_and_a_share_for_each(first_nodes(GetParam().nodes), makes, 2s,
                                                      "{" + fresh_resource() + "}:slot:0");
 }
 
@@ -227,7 +233,34 @@ TEST_P(AContest, HasOneHolderOfASlotAtATime) {
 TEST_P(AContest, HasOneHolderAtATimeIfSomeClientsWaitInAQueue) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_fair);
-    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
+    expect_one_holder_at_a_time_and_a_share_for_each(first_nodes(GetParam().nodes), makes, 4s);
+}
+
+// ---- A node that is a Redis Cluster, with ioredis.Cluster and redis-py's RedisCluster.
+
+class OnARedisCluster : public testing::Test {
+protected:
+    support::RedisClusterServers servers{};
+    const std::vector<std::string> uris{servers.uri()};
+};
+
+TEST_F(OnARedisCluster, TheClientsSeeEachOthersLocksOnAllServers) {
+    auto clients = start(uris, {Make::ours, Make::node_redlock, Make::redis_py});
+    for (const std::string resource : {"a", "b", "c"}) {  // in the slots 15495, 3300 and 7365
+        for (auto& holder : clients) {
+            EXPECT_EQ(holder.ask("acquire " + resource + " 30000"), "held") << holder.name();
+            for (auto& other : clients)
+                if (&other != &holder) {
+                    EXPECT_EQ(other.ask("acquire " + resource + " 30000"), "taken") << other.name();
+                }
+            EXPECT_EQ(holder.ask("release"), "released") << holder.name();
+        }
+    }
+}
+
+TEST_F(OnARedisCluster, ThereIsOneHolderAtATimeAndEachGetsItsShare) {
+    const auto makes = {Make::ours, Make::node_redlock, Make::redis_py, Make::ours};
+    expect_one_holder_at_a_time_and_a_share_for_each(uris, makes, 3s);
 }
 
 }  // namespace

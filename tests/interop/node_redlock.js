@@ -2,6 +2,7 @@
 // bench/peer.hpp), which sets NODE_TIMEOUT_MS.
 //
 //     NODE_PATH=.../node_modules node node_redlock.js redis://127.0.0.1:6379 ...
+//     NODE_PATH=.../node_modules node node_redlock.js redis+cluster://127.0.0.1:7000,127.0.0.1:7001
 "use strict";
 
 const fs = require("node:fs");
@@ -13,6 +14,8 @@ const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlo
 
 const timeout = Number(process.env.NODE_TIMEOUT_MS) || undefined;
 const nodes = process.argv.slice(2).map((uri) => {
+  const cluster = /^redis[+]cluster:..(.*)/.exec(uri);
+  if (cluster) return new Redis.Cluster(cluster[1].split(",").map((server) => `redis://${server}`));
   const node = new Redis(uri.replace(/^unix:../, ""), { commandTimeout: timeout, connectTimeout: timeout });
   node.on("error", () => {}); // a node that is down affects the outcome of the lock
   return node;

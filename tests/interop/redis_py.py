@@ -11,12 +11,18 @@ import sys
 import time
 
 import redis
+from redis.cluster import ClusterNode, RedisCluster
 
 
 class Client:
     def __init__(self, uri: str) -> None:
         timeout = float(os.environ.get("NODE_TIMEOUT_MS", 0)) / 1000
-        self.node = redis.Redis.from_url(uri, socket_timeout=timeout or None)
+        cluster = "redis+cluster://"
+        if uri.startswith(cluster):
+            servers = [server.split(":") for server in uri[len(cluster) :].split(",")]
+            self.node = RedisCluster(startup_nodes=[ClusterNode(host, int(port)) for host, port in servers])
+        else:
+            self.node = redis.Redis.from_url(uri, socket_timeout=timeout or None)
         self.node.ping()
         self.lock = None
 

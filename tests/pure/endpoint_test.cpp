@@ -40,6 +40,9 @@ void expect_equal(const Endpoint& endpoint, const Endpoint& expected) {
     ASSERT_EQ(endpoint.sentinels.size(), expected.sentinels.size());
     for (std::size_t i = 0; i < expected.sentinels.size(); ++i)
         expect_equal(endpoint.sentinels[i], expected.sentinels[i]);
+    ASSERT_EQ(endpoint.seeds.size(), expected.seeds.size());
+    for (std::size_t i = 0; i < expected.seeds.size(); ++i)
+        expect_equal(endpoint.seeds[i], expected.seeds[i]);
 }
 
 TEST_P(ValidAddresses, AreParsed) {
@@ -111,6 +114,18 @@ const Good good[] = {
       .tls = {.enabled = true, .server_name = "db"},
       .sentinels = {{.host = "s1", .port = 26379}},
       .master = "main"}},
+    {"ClusterWithOneSeed", "redis+cluster://c1", {.port = 0, .seeds = {{.host = "c1"}}}},
+    {"ClusterWithAll",
+     "redis+cluster://al:p,w@c1:7000,[::1],10.0.0.3/0",
+     {.port = 0,
+      .username = "al",
+      .password = "p,w",
+      .seeds = {{.host = "c1", .port = 7000}, {.host = "::1"}, {.host = "10.0.0.3"}}}},
+    {"ClusterWithTls",
+     "rediss+cluster://c1,c2?ca_file=/ca&server_name=db",
+     {.port = 0,
+      .tls = {.enabled = true, .ca_file = "/ca", .server_name = "db"},
+      .seeds = {{.host = "c1"}, {.host = "c2"}}}},
     {"Unix", "unix:///run/redis.sock", {.unix_socket = "/run/redis.sock"}},
     {"UnixWithDatabase", "unix:///run/redis.sock?db=2", {.unix_socket = "/run/redis.sock", .database = 2}},
     {"UnixWithUser",
@@ -233,6 +248,15 @@ const Bad bad[] = {
     {"SentinelsWithABadDatabase", "redis+sentinel://s1/main/x", "database"},
     {"SentinelsQueryUnknown", "redis+sentinel://s1/main?sentinel_tls=no", "query"},
     {"SentinelsTlsUnclear", "rediss+sentinel://s1/main?sentinel_tls=x", "sentinel_tls"},
+    {"ClusterWithoutHost", "redis+cluster://", "host"},
+    {"ClusterWithAnEmptyHost", "redis+cluster://c1,,c3", "host"},
+    {"ClusterWithAnEmptyLastHost", "redis+cluster://c1,", "host"},
+    {"ClusterWithABadPort", "redis+cluster://c1,c2:x", "port"},
+    {"ClusterWithADatabase", "redis+cluster://c1/1", "database"},
+    {"ClusterWithAPath", "redis+cluster://c1/0/1", "database"},
+    {"ClusterQueryUnknown", "redis+cluster://c1?ca_file=/ca", "query"},
+    {"ClusterPasswordWithSlash", "redis+cluster://:hunter2/x@c1", "%2F"},
+    {"AListOfClusters", "redis+cluster://a,b,rediss+cluster://c", "list"},
     {"UnixDatabaseText", "unix:///r.sock?db=x", "database"},
     {"UnixDatabaseNegative", "unix:///r.sock?db=-1", "database"},
     {"UnixQueryUnknown", "unix:///r.sock?port=1", "query"},

@@ -46,6 +46,28 @@ long long take(PendingReplies& pending, const Round& round) {
     return answer ? answer->reply.integer : -1;
 }
 
+TEST(PendingReplies, TheSetOfAnOwnerIsFoundUntilItIsAnsweredOrReleased) {
+    PendingReplies pending;
+    pending.sent(set_of("A"), &present).asking = true;
+    pending.sent(set_of("B"), &present);
+    pending.sent(release_of("B"), &present);
+    ASSERT_NE(pending.unanswered_set_of("A"), nullptr);
+    EXPECT_TRUE(pending.unanswered_set_of("A")->asking);
+    EXPECT_EQ(pending.unanswered_set_of("B"), nullptr);
+    EXPECT_EQ(pending.unanswered_set_of("C"), nullptr);
+    receive(pending);
+    EXPECT_EQ(pending.unanswered_set_of("A"), nullptr);
+}
+
+TEST(PendingReplies, ARepeatedReleaseIsSentBehindAskingAgain) {
+    PendingReplies pending;
+    auto& release = pending.sent(release_of("A"), nullptr);
+    EXPECT_FALSE(release.asking);
+    release.asking = true;
+    PendingReplies repeated;
+    EXPECT_TRUE(repeated.sent_again(release).asking);
+}
+
 TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     PendingReplies pending;
     EXPECT_TRUE(pending.none());

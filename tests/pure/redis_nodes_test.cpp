@@ -60,6 +60,26 @@ const std::vector<Refusal>& refusals() {
          [] {
              const RedisNodes nodes{"unix:///s", "unix:///s"};
          }},
+        {"AClusterTwice", "b:6379 is in the list twice",
+         [] {
+             const RedisNodes nodes{"redis+cluster://a,b", "redis+cluster://b,c"};
+         }},
+        {"ASeedTwice", "a:6379 is in the list twice", [] { const RedisNodes nodes{"redis+cluster://a,A"}; }},
+        {"AServerThatIsAlsoASeed", "a:6379 is in the list twice",
+         [] {
+             const RedisNodes nodes{"redis+cluster://a", "a"};
+         }},
+        {"AClusterWithADatabase", "database must be 0",
+         [] { with(Endpoint{.database = 1, .seeds = {{.host = "a"}}}); }},
+        {"AClusterWithSentinels", "neither Sentinels",
+         [] { with(Endpoint{.sentinels = {{.host = "s"}}, .master = "m", .seeds = {{.host = "a"}}}); }},
+        {"ASeedThatIsASocket", "must be a host and port",
+         [] { with(Endpoint{.seeds = {{.unix_socket = "/s"}}}); }},
+        {"ASeedWithoutHost", "host is empty", [] { with(Endpoint{.seeds = {Endpoint{}}}); }},
+        {"AClusterWithAQuarantine", "NodesOptions::quarantine",
+         [] {
+             const RedisNodes nodes{{"redis+cluster://a"}, {.quarantine = 1min}};
+         }},
         {"NoHost", "host is empty", [] { with(Endpoint{}); }},
         {"PortZero", "port is 0", [] { with(Endpoint{.host = "a", .port = 0}); }},
         {"ANegativeDatabase", "database is negative", [] { with(Endpoint{.host = "a", .database = -1}); }},

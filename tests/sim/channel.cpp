@@ -118,7 +118,10 @@ void Channel::deliver() {
     to_node_.pop_front();
     // A restarted server has no record of the connection.
     if (!node_.up() || node_.life() != life_) return break_in(0ns);
-    auto reply = words[0] == "SUBSCRIBE" ? subscribe(words[1]) : node_.execute(words);
+    const bool asking = std::exchange(asking_, words[0] == "ASKING");
+    auto reply = asking_                   ? std::string{"+OK\r\n"}
+                 : words[0] == "SUBSCRIBE" ? subscribe(words[1])
+                                           : node_.execute(words, asking);
     if (!cut_) answer(std::move(reply));
 }
 

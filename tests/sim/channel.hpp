@@ -118,6 +118,7 @@ private:
     std::size_t delivered_replies_ = 0;
     std::size_t read_replies_ = 0;
     bool used_ = false;
+    bool asking_ = false;  // the last command that the node has executed was ASKING
 
     std::string input_{};
     bool news_ = false;

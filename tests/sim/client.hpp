@@ -74,6 +74,10 @@ public:
     void cut_off(std::size_t node, nanoseconds span) {
         network_->link(node).cut_for(span, environment_.timeline.now());
     }
+    /// Moves the slots of the Redis Cluster by some steps.
+    void move_slots(Rng& rng) {
+        for (int steps = rng.between(1, 6); steps > 0; --steps) environment_.nodes.front()->move_slots(rng);
+    }
     template <class Line>
     void note(Line line) {
         environment_.log.note(name(), line);

@@ -1,5 +1,7 @@
 #include "fault_injector.hpp"
 
+#include <utility>
+
 namespace redlock::sim {
 
 void FaultInjector::go_on() {
@@ -21,6 +23,7 @@ void FaultInjector::inject(Fault fault) {
             return client.process().wall_clock_is_set(rng_.chance(0.5) ? some_time() : -some_time());
         case Fault::crash_client: return rng_.chance(0.1) ? client.process().crash() : void();
         case Fault::step_clock: return step_clock();
+        case Fault::move_slots: return move_slots(node);
         default: break;
     }
     if (!node.up()) return;
@@ -36,6 +39,13 @@ void FaultInjector::inject(Fault fault) {
         case Fault::freeze: return node.freeze_for(some_time());
         default: return;
     }
+}
+
+/// Moves the slots once. A client that is idle may keep a release which is to be sent behind ASKING. If they
+/// were moved back before it makes its next round, the server would not find the key.
+void FaultInjector::move_slots(SimNode& node) {
+    if (!node.moves_slots() && std::exchange(has_moved_slots_, true)) return;
+    node.move_slots(rng_);
 }
 
 void FaultInjector::crash(SimNode& node, Data data) {

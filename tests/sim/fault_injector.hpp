@@ -23,11 +23,13 @@ private:
     void inject(Fault fault);
     void crash(SimNode& node, Data data);
     void step_clock();
+    void move_slots(SimNode& node);
     nanoseconds some_time() { return rng_.about(plan_.longest_fault / 3); }
 
     World& world_;
     const Plan& plan_;
     Rng rng_;
+    bool has_moved_slots_ = false;
     std::vector<nanoseconds> stepped_;  // for each wall clock, the sum of its steps so far
 };
 

@@ -35,6 +35,13 @@ inline std::string_view owner_of(const Words& words) {
     return words.size() == 6 && words[0] == "SET" ? std::string_view{words[2]} : std::string_view{};
 }
 
+/// Returns the keys of a command of a lock.
+inline std::vector<std::string> keys_of(const Words& words) {
+    if (words[0] == "SET") return {words[1]};
+    if (words[0] != "EVAL" && words[0] != "EVALSHA") return {};
+    return {words.begin() + 3, words.begin() + 3 + std::stol(words[2])};
+}
+
 /// Returns whether the command runs one of the scripts.
 inline bool runs(const Words& words, std::initializer_list<const detail::Script*> scripts) {
     const auto* const script = script_of(words);

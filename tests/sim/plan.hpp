@@ -30,6 +30,7 @@ enum class Fault : std::uint8_t {
     pause,              ///< a client is paused
     set_client_clock,   ///< the wall clock of a client's machine is set
     crash_client,       ///< a client ends while it may hold locks
+    move_slots,         ///< the next step of moving the slots of a Redis Cluster
 };
 
 struct Plan {
@@ -79,6 +80,11 @@ struct Plan {
     double fault_before_verb = 0;  ///< the probability of a fault just before a client begins a verb
     nanoseconds steps_in_all{};    ///< the largest sum of the steps of one wall clock
 };
+
+/// Returns the name of a resource. In a Redis Cluster, all of them are in one slot.
+inline std::string resource_name(const Plan& plan, int number) {
+    return (plan.world.cluster ? "{r}" : "r") + std::to_string(number);
+}
 
 /// Draws any world within the assumptions of the protocol.
 Plan any_plan(Rng& rng);

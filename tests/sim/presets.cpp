@@ -454,6 +454,51 @@ void hanging_threads(Plan& plan) {
     plan.faults.push_back(Fault::pause);
 }
 
+// ---- Worlds whose only node is a Redis Cluster of two servers, between which all slots are moved.
+
+void in_cluster(Plan& plan) {
+    plan.world.cluster = true;
+    plan.world.nodes = 2;
+    plan.world.trusted = false;
+    plan.world.quarantine = 0ms;
+    plan.calm = plan.fencing = false;
+    plan.fair = 0;
+    plan.faults.push_back(Fault::move_slots);
+    plan.fault_interval = 20ms;
+    plan.fault_before_verb = 0.1;
+}
+
+/// Keys live so long that one that is left is found.
+void moving_threads(Plan& plan) {
+    breaking_threads(plan);
+    plan.shared = 0.3;
+    plan.noted = 0.3;
+    plan.threads = 3;
+    in_cluster(plan);
+}
+
+void moving_loops(Plan& plan) {
+    breaking_loops(plan);
+    plan.shared = 0.3;
+    plan.restarts = 0.001;
+    in_cluster(plan);
+}
+
+/// The servers freeze and crash as well, and watchdogs extend the locks.
+void moving_and_hanging(Plan& plan) {
+    hanging_loops(plan);
+    in_cluster(plan);
+}
+
+void systematic_moves(Plan& plan) {
+    contended(plan);
+    plan.loops = plan.systematic = true;
+    prepare(plan, SuspensionCase::in_cluster(plan.number));
+    in_cluster(plan);
+    if (plan.heals) plan.faults.clear();
+    plan.fault_before_verb = 0;
+}
+
 /// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -523,6 +568,12 @@ std::span<const Preset> presets() {
 
         {"threads-breaking", "threads that share connections, which break", breaking_threads},
         {"threads-hanging", "threads that share connections, among faults", hanging_threads},
+
+        {"moving", "threads and a Redis Cluster whose slots are moved", moving_threads},
+        {"loops-moving", "event loops and a Redis Cluster whose slots are moved", moving_loops},
+        {"moving-hanging", "loops-moving, with servers that hang", moving_and_hanging},
+        {"moving-systematic", "one operation, at whose suspensions slots are moved in turn",
+         systematic_moves},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

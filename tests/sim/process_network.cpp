@@ -1,5 +1,6 @@
 #include "process_network.hpp"
 
+#include <netinet/in.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -113,7 +114,9 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
         return nullptr;
     }
     const auto* const path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
-    const auto node = static_cast<std::size_t>(std::stoul(path));
+    const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+    const bool in_cluster = address.storage.ss_family == AF_INET;
+    const auto node = in_cluster ? std::size_t{port} - port_of(0) : std::stoul(path);
     auto channel = std::make_shared<Channel>(process_, network_, links_.at(node), *nodes_.at(node), sent_);
     channel->open();
     std::erase_if(channels_, [](const auto& it) { return it.expired(); });

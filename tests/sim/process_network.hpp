@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -40,6 +41,9 @@ public:
     /// Returns the address at which the library finds a node: the number of the node as the path of a unix
     /// socket. Such an address needs no name resolution.
     static std::string path_of(std::size_t node) { return std::to_string(node); }
+
+    /// Returns the port of a server of a Redis Cluster, at 127.0.0.1.
+    static std::uint16_t port_of(std::size_t node) { return static_cast<std::uint16_t>(7000 + node); }
 
     Link& link(std::size_t node) { return links_[node]; }
 

@@ -45,7 +45,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
 /// Returns the names that locks, semaphores and leaders of these worlds use.
 std::vector<std::string> names_in(const Plan& plan) {
     std::vector<std::string> names{leadership};
-    for (int number = 1; number <= plan.resources; ++number) names.push_back("r" + std::to_string(number));
+    for (int number = 1; number <= plan.resources; ++number) names.push_back(resource_name(plan, number));
     for (int slot = 0; slot < plan.slots; ++slot) names.push_back("{s}:slot:" + std::to_string(slot));
     return names;
 }
@@ -55,6 +55,8 @@ std::vector<std::string> names_in(const Plan& plan) {
 void heal(World& world, const Plan& plan) {
     if (!world.violations().empty()) return;
     world.network().set_conditions({.mean = plan.world.conditions.mean});
+    // While a slot is being moved, a release of readers, which has two keys, may have to wait.
+    if (plan.world.cluster) world.finish_move();
     for (const auto& it : world.clients()) {
         auto& client = *it;
         if (!client.process().alive()) continue;

@@ -61,6 +61,18 @@ TEST(Schedule, DisturbsEachOperationOfALoopAtSeveralSuspensions) {
     EXPECT_GT(disturbances, 1500U);
 }
 
+TEST(Schedule, MovesTheSlotsOfAClusterAtEachSuspensionOfAnOperation) {
+    std::size_t moves = 0;
+    for (std::uint64_t seed = 0; seed < 3 * SuspensionCase::count_in_cluster; ++seed) {
+        const auto outcome = run_schedule(seed, find_preset("moving-systematic"));
+        moves += outcome.disturbances;
+        for (const auto& violation : outcome.violations)
+            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text
+                          << "; see sim --world moving-systematic --seed " << seed;
+    }
+    EXPECT_GT(moves, 1000U);
+}
+
 struct WorldPreset : testing::TestWithParam<Preset> {};
 
 TEST_P(WorldPreset, ViolatesOnlyTheInvariantsOfItsBrokenAssumption) {

@@ -148,7 +148,9 @@ void SimLoop::note_suspension() {
     if (!step_ || !step_->target || !step_->target->is_under_way() || --step_->suspensions > 0) return;
     const auto step = *std::exchange(step_, std::nullopt);
     client_.checker().disturbed();
-    if (step.what == Disturbance::shut_down)
+    if (step.what == Disturbance::move_slots)
+        client_.move_slots(rng_);
+    else if (step.what == Disturbance::shut_down)
         restart();
     else
         step.target->disturb(step.what == Disturbance::destroy);

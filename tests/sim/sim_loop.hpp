@@ -41,7 +41,12 @@ public:
         double all = 0;        ///< the probability that a turn shuts the AsyncNodes down, and makes a new one
     };
     /// What may happen to an operation that is under way.
-    enum class Disturbance : std::uint8_t { cancel, destroy, shut_down };
+    enum class Disturbance : std::uint8_t {
+        cancel,
+        destroy,
+        shut_down,
+        move_slots,  ///< Of a Redis Cluster: by one step, several, or to the end.
+    };
 
     /// Starts the fiber of the loop, which ends with the process.
     SimLoop(Client& client, ProcessNetwork& network, Rng rng, Disturbances disturbs);

@@ -1,8 +1,11 @@
 #include "sim_node.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
+#include "round/cluster_slots.hpp"
 #include "wire/command_encoding.hpp"
 
 namespace redlock::sim {
@@ -130,12 +133,91 @@ bool SimNode::holds_longer_than(nanoseconds span) const {
 
 // ---- Commands
 
-std::string SimNode::execute(const Words& words) {
-    const auto reply = model_.execute(words, wall());
+std::string SimNode::execute(const Words& words, bool asking) {
+    using support::RedisReply;
+    if (in_cluster() && words[0] == "CLUSTER")
+        return support::to_resp(RedisReply::of_bulk(list_of_servers()));
+    auto error = in_cluster() ? redirection_of(keys_of(words), asking) : std::string{};
+    const auto reply = error.empty() ? model_.execute(words, wall()) : RedisReply::of_error(std::move(error));
     if (const auto owner = owner_of(words); !owner.empty())
         log_.note(name_,
                   [&] { return text(words) + " " + log_.nickname(owner) + ": " + support::text_of(reply); });
     return support::to_resp(reply);
+}
+
+// ---- The slots of a Redis Cluster
+
+void SimNode::join_cluster(SimNode& other, Slots slots, int port) {
+    other_ = &other;
+    slots_ = slots;
+    port_ = port;
+}
+
+void SimNode::set_slots(Slots slots) {
+    slots_ = slots;
+    log_.note(name_, [&] {
+        const char* const states[] = {"has the slots", "begins to move the slots", "begins to get the slots",
+                                      "has no slots any more"};
+        return states[static_cast<int>(slots)];
+    });
+}
+
+void SimNode::move_slots(Rng& rng) {
+    auto& from = slots_ == Slots::leaving || (slots_ == Slots::served && other_->slots_ != Slots::leaving)
+                     ? *this
+                     : *other_;
+    auto& to = *from.other_;
+    if (!up_ || !other_->up_ || frozen() || other_->frozen()) return;
+    if (from.slots_ == Slots::served) {
+        if (timeline_.now() < from.next_move_) return;
+        to.set_slots(Slots::coming);
+        from.set_slots(Slots::leaving);
+    } else if (to.slots_ == Slots::served) {
+        from.set_slots(Slots::elsewhere);
+        to.next_move_ = timeline_.now() + 1s;
+    } else if (from.model_.keys().empty()) {
+        to.set_slots(Slots::served);
+    } else {
+        from.move_a_key(rng);
+    }
+}
+
+void SimNode::move_a_key(Rng& rng) {
+    auto& keys = model_.keys();
+    const auto it = std::next(keys.begin(), static_cast<std::ptrdiff_t>(rng.below(keys.size())));
+    log_.note(name_, [&] { return "moves the key " + it->first; });
+    if (auto* const value = model_.find(it->first, wall())) {
+        auto moved = *value;
+        if (moved.expiry != Model::Value::never) moved.expiry += (other_->wall() - wall()) / 1ms;
+        other_->model_.keys().insert_or_assign(it->first, std::move(moved));
+    }
+    keys.erase(it);
+}
+
+std::string SimNode::list_of_servers() const {
+    const auto line = [this](const SimNode& server) {
+        const bool has = has_slots() == (&server == this);
+        return server.name_.substr(5) + " 127.0.0.1:" + std::to_string(server.port_) + "@1 " +
+               (&server == this ? "myself,master" : "master") + " - 0 0 1 connected" +
+               (has ? " 0-16383\n" : "\n");
+    };
+    return line(*this) + line(*other_);
+}
+
+/// Returns the error of a server that does not execute a command with these keys, or an empty text.
+std::string SimNode::redirection_of(const std::vector<std::string>& keys, bool asking) const {
+    const auto missing = static_cast<std::size_t>(
+        std::ranges::count_if(keys, [this](const auto& key) { return !model_.find(key, wall()); }));
+    const auto to_other = [&](const std::string& error) {
+        return error + " " + std::to_string(detail::slot_of(keys.front())) +
+               " 127.0.0.1:" + std::to_string(other_->port_);
+    };
+    const std::string try_again = "TRYAGAIN Multiple keys request during rehashing of slot";
+    if (keys.empty() || slots_ == Slots::served) return {};
+    if (slots_ == Slots::leaving)
+        return missing == 0 ? "" : missing < keys.size() ? try_again : to_other("ASK");
+    if (slots_ == Slots::coming && asking) return missing > 0 && keys.size() > 1 ? try_again : "";
+    return to_other("MOVED");
 }
 
 }  // namespace redlock::sim

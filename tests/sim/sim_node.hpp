@@ -5,6 +5,7 @@
 #include "drifting_clock.hpp"
 #include "log.hpp"
 #include "message.hpp"
+#include "rng.hpp"
 #include "timeline.hpp"
 
 #include "support/redis_model.hpp"
@@ -23,6 +24,14 @@ enum class Data : std::uint8_t {
     kept,     ///< all: every write was on disk before it was answered
     old,      ///< those of the last snapshot, if there was one
     nothing,  ///< none
+};
+
+/// The slots of a server of a Redis Cluster that has one other server. All slots have the same state.
+enum class Slots : std::uint8_t {
+    served,     ///< The server has them.
+    leaving,    ///< It has them, and they are being moved to the other server.
+    coming,     ///< The other one has them, and they are being moved here.
+    elsewhere,  ///< The other one has them.
 };
 
 class SimNode {
@@ -68,8 +77,20 @@ public:
     /// From now on `peer` hears what is published on `channel`, for as long as it lives.
     void subscribe(std::string channel, std::weak_ptr<Peer> peer);
 
-    /// Executes a command; the reply as it goes over the wire.
-    std::string execute(const Words& words);
+    /// Executes a command; the reply as it goes over the wire. `asking` is true behind ASKING.
+    std::string execute(const Words& words, bool asking = false);
+
+    // ---- The slots of a Redis Cluster.
+
+    /// Makes the server and the other one a Cluster. Its address has this port.
+    void join_cluster(SimNode& other, Slots slots, int port);
+    bool in_cluster() const noexcept { return other_ != nullptr; }
+    bool moves_slots() const noexcept { return slots_ == Slots::leaving || other_->slots_ == Slots::leaving; }
+    /// Makes the next step of moving the slots to the server that does not have them: the begin, one key, or
+    /// the end, which the two servers learn one after the other. Does nothing if a server is down or frozen,
+    /// and in the second after a move. (A client that was idle meanwhile may keep a release that is to be
+    /// sent behind ASKING. If the slots were moved back before, the server would not find the key.)
+    void move_slots(Rng& rng);
 
     // ---- For the checker.
     bool has(const std::string& resource) const { return model_.find(resource, wall()) != nullptr; }
@@ -92,6 +113,11 @@ private:
     std::string run() const { return name_ + "." + std::to_string(life_); }
     std::size_t publish(std::string_view channel, std::string_view message);
     std::size_t listeners_of(std::string_view channel) const;
+    bool has_slots() const noexcept { return slots_ == Slots::served || slots_ == Slots::leaving; }
+    void set_slots(Slots slots);
+    void move_a_key(Rng& rng);
+    std::string list_of_servers() const;
+    std::string redirection_of(const std::vector<std::string>& keys, bool asking) const;
 
     Timeline& timeline_;
     Log& log_;
@@ -102,6 +128,10 @@ private:
     Model::Keys snapshot_{};
     bool up_ = true;
     Instant frozen_until_{};
+    SimNode* other_ = nullptr;  // the other server of the Cluster
+    Slots slots_ = Slots::served;
+    int port_ = 0;
+    Instant next_move_{};  // if it has the slots: they are not moved before
     std::vector<std::weak_ptr<Peer>> peers_{};
     std::vector<std::pair<std::string, std::weak_ptr<Peer>>> subscribers_{};
 };

@@ -10,14 +10,20 @@ namespace {
 
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<SimNode>>& nodes) {
     std::vector<std::string> names;
+    if (nodes.front()->in_cluster()) return {"cluster"};
     for (const auto& node : nodes) names.push_back(node->name());
     return names;
 }
 
-std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& options) {
-    std::vector<NodeConfig> configs(nodes);
-    for (std::size_t node = 0; node < nodes; ++node) {
-        configs[node].endpoint.unix_socket = ProcessNetwork::path_of(node);
+std::vector<NodeConfig> configs_of(const std::vector<std::unique_ptr<SimNode>>& nodes,
+                                   const NodesOptions& options) {
+    const bool is_cluster = nodes.front()->in_cluster();
+    std::vector<NodeConfig> configs(is_cluster ? 1 : nodes.size());
+    for (std::size_t node = 0; node < configs.size(); ++node) {
+        if (is_cluster)
+            configs[node].endpoint.seeds = {{.host = "127.0.0.1", .port = ProcessNetwork::port_of(0)}};
+        else
+            configs[node].endpoint.unix_socket = ProcessNetwork::path_of(node);
         configs[node].node_timeout = options.node_timeout;
         configs[node].quarantine = options.quarantine;
     }
@@ -38,7 +44,7 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
       checker_(checker),
       nodes_(nodes),
       options_(options),
-      configs_(configs_of(nodes.size(), options)),
+      configs_(configs_of(nodes, options)),
       network_(process, network, nodes, rng,
                [this](const Channel& channel, const Words& words) { sent(channel, words); }),
       group_(configs_, options, network_, processors),
@@ -88,7 +94,8 @@ void SimNodes::check_duration(std::span<const Request> requests, const RoundLimi
                               const Stopwatch& stopwatch) {
     const auto verb = requests.front().command.verb;
     const auto in_turn = acquires(verb) && options_.round == Round::sequential ? size() : 1;
-    const auto rounds = verb == Verb::compare_and_expire ? 1 : requests.size();
+    // The extensions of one server of a Cluster are a round.
+    const auto rounds = verb == Verb::compare_and_expire && !has_cluster() ? 1 : requests.size();
     auto longest = nanoseconds{node_timeout()} * static_cast<int>(in_turn * rounds);
     if (limits.deadline != Clock::never())
         longest = std::min(longest, std::max<nanoseconds>(limits.deadline - stopwatch.began(), 0ns));
@@ -113,8 +120,9 @@ void SimNodes::note_unreached(const Request& release, const Tally& tally) {
 }
 
 bool SimNodes::has_new_connection(std::size_t node) const {
-    return network_.any_channel(
-        [&](const Channel& channel) { return &channel.node() == nodes_[node].get() && channel.is_new(); });
+    return network_.any_channel([&](const Channel& channel) {
+        return (has_cluster() || &channel.node() == nodes_[node].get()) && channel.is_new();
+    });
 }
 
 // ---- Event loops
@@ -218,7 +226,8 @@ void SimNodes::sent(const Channel& channel, const Words& words) {
     const auto owner = owner_of(words);
     if (owner.empty()) return;
     const auto is_overtaken = [&](const Channel& other) {
-        return &other != &channel && &other.node() == &channel.node() && other.is_overtaken_by(words);
+        const bool same_node = has_cluster() || &other.node() == &channel.node();
+        return &other != &channel && same_node && other.is_overtaken_by(words);
     };
     // The first release may wait in the buffer of the connection of the SET, and is written even if the loop
     // is shut down. The second one then needs no order, nor does the deletion of the holder description.

@@ -33,6 +33,7 @@ public:
     std::unique_ptr<Waiter> waiter() override { return group_.waiter(); }
     std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
                                             const std::shared_ptr<loop::Scheduler>& scheduler) override;
+    bool has_cluster() const noexcept override { return nodes_.front()->in_cluster(); }
     Clock* required_clock() const noexcept override { return &network_.clock(); }
 
     /// Returns true if rounds share connections, in an event loop or by threads.

@@ -3,6 +3,7 @@
 #include "checked_semaphore.hpp"
 #include "leader_workload.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ LockOptions some_options(Operation operation, Client& client, const Plan& plan, 
                         .fencing = plan.fencing};
     options.shared = operation == Operation::acquire_as_reader || (any && rng.chance(0.2));
     options.fair = operation == Operation::acquire_fair || (any && !options.shared && rng.chance(0.3));
+    if (plan.world.cluster) options.fair = false;
     if (rng.chance(0.3)) options.watchdog = client.watchdog();
     if (rng.chance(0.3)) options.holder = client.name();
     return options;
@@ -37,6 +39,16 @@ SuspensionCase SuspensionCase::of(std::uint64_t number) {
     return {.operation = static_cast<Operation>(number % operations),
             .disturbance = static_cast<SimLoop::Disturbance>(number / operations % disturbances),
             .conditions = static_cast<Conditions>(number / (operations * disturbances) % conditions_count)};
+}
+
+SuspensionCase SuspensionCase::in_cluster(std::uint64_t number) {
+    constexpr std::array possible{
+        Operation::acquire, Operation::acquire_as_reader, Operation::try_acquire, Operation::acquire_several,
+        Operation::extend,  Operation::release,           Operation::semaphore};
+    static_assert(possible.size() * conditions_count == count_in_cluster);
+    return {.operation = possible[number % possible.size()],
+            .disturbance = SimLoop::Disturbance::move_slots,
+            .conditions = static_cast<Conditions>(number / possible.size() % conditions_count)};
 }
 
 void prepare(Plan& plan, const SuspensionCase& of) {
@@ -95,7 +107,7 @@ SuspensionWorkload::SuspensionWorkload(Client& client, const Plan& plan, Rng rng
     : client_(client),
       loop_(*client.loop()),
       plan_(plan),
-      case_(SuspensionCase::of(plan.number)),
+      case_(plan.world.cluster ? SuspensionCase::in_cluster(plan.number) : SuspensionCase::of(plan.number)),
       rng_(rng),
       options_(some_options(case_.operation, client, plan, rng_)) {}
 
@@ -111,8 +123,8 @@ void SuspensionWorkload::run() {
 }
 
 bool SuspensionWorkload::disturb_at(std::size_t suspension) {
-    std::vector<std::string> resources{"r1"};
-    if (case_.operation == Operation::acquire_several) resources.emplace_back("r2");
+    std::vector<std::string> resources{resource_name(plan_, 1)};
+    if (case_.operation == Operation::acquire_several) resources.push_back(resource_name(plan_, 2));
     CheckedLock lock{client_, std::move(resources), options_};
     const bool holds = case_.operation == Operation::extend || case_.operation == Operation::release;
     for (int i = 0; holds && i < 10 && !lock.valid(); ++i) (void)lock.acquire();

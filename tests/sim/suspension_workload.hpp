@@ -44,6 +44,10 @@ struct SuspensionCase {
     Conditions conditions;
 
     static SuspensionCase of(std::uint64_t number);
+
+    /// The slots of a Redis Cluster are moved. This many successive numbers have all cases.
+    static constexpr std::size_t count_in_cluster = 21;
+    static SuspensionCase in_cluster(std::uint64_t number);
 };
 
 /// Narrows a plan to the conditions of its case.

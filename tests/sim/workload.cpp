@@ -111,7 +111,7 @@ std::vector<std::string> Workload::some_resources() {
     std::vector<std::string> result;
     const int several = rng_.chance(0.3) ? 2 : 1;
     for (int i = 0; i < several; ++i)
-        result.push_back("r" + std::to_string(rng_.between(1, plan_.resources)));
+        result.push_back(resource_name(plan_, rng_.between(1, plan_.resources)));
     return result;
 }
 

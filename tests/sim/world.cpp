@@ -30,6 +30,9 @@ World::World(WorldOptions options)
         nodes_.push_back(std::make_unique<SimNode>(timeline_, log_, "node " + std::to_string(index), wall));
         if (options.trusted) nodes_.back()->trust_since(options.quarantine);
     }
+    if (!options.cluster) return;
+    node(0).join_cluster(node(1), Slots::served, ProcessNetwork::port_of(0));
+    node(1).join_cluster(node(0), Slots::elsewhere, ProcessNetwork::port_of(1));
 }
 
 double World::some_rate() {
@@ -98,6 +101,10 @@ void World::is_queueing(nanoseconds retry_delay, std::size_t waiters) {
     checker_.expect_queues({.entered_in = 2 * round + 10 * trip + 1ms,
                             .woken_in = 4 * round + 10 * trip + 2 * retry_delay,
                             .by_passes = waiters - 1});
+}
+
+void World::finish_move() {
+    while (node(0).moves_slots()) node(0).move_slots(rng_);
 }
 
 void World::settle(nanoseconds longest_ttl) {

@@ -40,6 +40,7 @@ enum class ClientClock : std::uint8_t {
 
 struct WorldOptions {
     std::size_t nodes = 3;
+    bool cluster = false;  ///< the only node is a Redis Cluster of two servers; `nodes` must be 2
     std::uint64_t seed = 1;
     milliseconds node_timeout{50};
     milliseconds quarantine{0};
@@ -87,6 +88,8 @@ public:
     void is_queueing(nanoseconds retry_delay, std::size_t waiters);
     /// Checks that no key is left when all clients have finished and `longest_ttl` has passed.
     void settle(nanoseconds longest_ttl);
+    /// Ends the move of the slots of the Redis Cluster.
+    void finish_move();
 
     // ---- The outcome.
     Checker& checker() noexcept { return checker_; }

@@ -206,6 +206,35 @@ TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
     EXPECT_EQ(nodes[1].port, 2);
 }
 
+// The servers of a Cluster are separated by commas, too.
+TEST(NodesVariable, MayHaveClustersBetweenOtherNodes) {
+    struct Case {
+        const char* list;
+        std::vector<std::string> names;
+        std::size_t seeds;  // of the first Cluster
+    };
+    const Case cases[] = {
+        {"redis+cluster://:a,b@c1,c2,c3", {"cluster@c1:6379"}, 3},
+        {"redis+cluster://c1,c2, redis://h", {"cluster@c1:6379", "h:6379"}, 2},
+        {"redis+cluster://c1,c2/,h", {"cluster@c1:6379", "h:6379"}, 2},
+        {"rediss+cluster://c1,c2?server_name=x,h", {"cluster@c1:6379", "h:6379"}, 2},
+        {"redis+cluster://c1,redis+cluster://d1:7000,d2", {"cluster@c1:6379", "cluster@d1:7000"}, 1},
+        {"h,redis+cluster://c1,c2", {"h:6379", "cluster@c1:6379"}, 2},
+    };
+    for (const auto& it : cases) {
+        ::setenv(nodes_variable, it.list, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+        const auto nodes = endpoints({});
+        ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+        std::vector<std::string> names;
+        for (const auto& node : nodes) names.push_back(node.name());
+        EXPECT_EQ(names, it.names) << it.list;
+        const auto cluster =
+            std::ranges::find_if(nodes, [](const Endpoint& node) { return !node.seeds.empty(); });
+        ASSERT_NE(cluster, nodes.end());
+        EXPECT_EQ(cluster->seeds.size(), it.seeds) << it.list;
+    }
+}
+
 /// Sets REDLOCK_NODES, and returns the message about it.
 std::string error_of_variable(const std::string& text) {
     ::setenv(nodes_variable, text.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)

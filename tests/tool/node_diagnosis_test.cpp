@@ -57,6 +57,49 @@ TEST(NodeDiagnosis, ChecksTheKindOfServer) {
     });
 }
 
+TEST(NodeDiagnosis, ChecksARedisCluster) {
+    const auto cluster = [](const Change& change) {
+        return [change](NodeFacts& n) {
+            n.info.mode = "cluster";
+            n.info.replicas = 1;
+            n.cluster = ClusterFacts{.asked = "b:6379", .full_coverage = "no"};
+            change(n);
+        };
+    };
+    const std::string warning = "warning cluster";
+    const std::string hint = "hint cluster";
+    const std::vector<Row> table{
+        {"well", cluster([](auto&) {}), {warning, hint}},
+        {"its replica was asked", cluster([](auto& n) { n.info.role = "slave"; }), {warning, hint}},
+        {"full coverage", cluster([](auto& n) { n.cluster->full_coverage = "yes"; }), {warning, hint, hint}},
+        {"unknown", cluster([](auto& n) { n.cluster->full_coverage = ""; }), {warning, hint, hint}},
+        {"lost slots", cluster([](auto& n) { n.cluster->unserved = 1; }), {warning, hint, warning}},
+        {"a dead server",
+         cluster([](auto& n) { n.cluster->unreachable = {"c:6379 (timed out)"}; }),
+         {warning, hint, warning}},
+        {"two that move slots",
+         cluster([](auto& n) {
+             n.cluster->moving = {"b:6379", "c:6379"};
+         }),
+         {warning, hint, hint, hint}},
+        {"no list",
+         cluster([](auto& n) {
+             n.cluster->list_error = {Errc::permission_denied, "NOPERM"};
+         }),
+         {warning, hint, warning}},
+    };
+    expect(table);
+    const auto last = [](const Row& row) { return findings_after(row.change).back(); };
+    EXPECT_THAT(findings_after(table[0].change)[0].why, HasSubstr("after a failover"));
+    EXPECT_THAT(findings_after(table[0].change)[1].what, HasSubstr("b:6379"));
+    EXPECT_THAT(last(table[2]).why, HasSubstr("no resource can be locked at all"));
+    EXPECT_THAT(last(table[3]).what, HasSubstr("unknown"));
+    EXPECT_THAT(last(table[4]).what, HasSubstr("1 of its slots"));
+    EXPECT_THAT(last(table[5]).remedy, HasSubstr("cluster-announce-ip"));
+    EXPECT_THAT(last(table[6]).what, HasSubstr("c:6379 is moving slots"));
+    EXPECT_THAT(last(table[7]).remedy, HasSubstr("+cluster|nodes"));
+}
+
 // A ttl of 30 s, replicas that are 10 s behind at most, and 6 s.
 TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
     const auto failover = [](const Change& change) {

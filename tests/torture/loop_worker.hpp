@@ -26,7 +26,12 @@ namespace redlock::torture {
 class LoopWorker {
 public:
     LoopWorker(const std::string& log, std::size_t index, Nodes& nodes, std::chrono::milliseconds ttl)
-        : log_(log), own_log_(log_.of(index)), index_(index), ttl_(ttl), of_loop_(nodes, loop_) {
+        : log_(log),
+          own_log_(log_.of(index)),
+          index_(index),
+          nodes_(nodes),
+          ttl_(ttl),
+          of_loop_(nodes, loop_) {
         own_log_.set_mode(Mode::loop);
     }
 
@@ -43,7 +48,7 @@ public:
 private:
     enum class State { acquires, holds, releases, ended };
 
-    bool is_fair() const { return index_ % 2 == 0; }
+    bool is_fair() const { return index_ % 2 == 0 && !nodes_.has_cluster(); }
     bool is_watched() const { return index_ / 2 % 2 == 0; }
 
     void begin() {
@@ -52,7 +57,7 @@ private:
         resources_ = fencing ? fenced_resource : choose(Mode::loop, randomness_);
         LockOptions options{.ttl = ttl_,
                             .retry = {.delay = std::chrono::milliseconds{20}},
-                            .fencing = fencing,
+                            .fencing = fencing && !nodes_.has_cluster(),
                             .fair = is_fair()};
         if (is_watched()) {
             options.watchdog = loop_watchdog();
@@ -111,6 +116,7 @@ private:
     HoldLog log_;
     WorkerLog& own_log_;
     const std::size_t index_;
+    const Nodes& nodes_;
     const std::chrono::milliseconds ttl_;
     std::mt19937 randomness_{std::random_device{}()};
     PollLoop loop_{};

@@ -1,6 +1,7 @@
 // Processes that lock resources and lead, on five real servers. Meanwhile a nemesis kills, freezes and
 // empties servers, breaks connections, and stops and kills processes. Alternatively, there are one or three
-// nodes, the first of which fails over back and forth, and none is emptied. Afterwards the holds of all
+// nodes, the first of which fails over back and forth, and none is emptied. Or the only node is a Redis
+// Cluster whose slots are moved, and one of whose servers fails now and then. Afterwards the holds of all
 // processes are checked.
 //
 // The exit status is 0 if nothing was found, 1 after a violation, and 2 if the test could not run.
@@ -8,9 +9,11 @@
 #include "failovers.hpp"
 #include "nemesis.hpp"
 #include "resources.hpp"
+#include "slot_moves.hpp"
 #include "worker_pool.hpp"
 
 #include "support/cluster.hpp"
+#include "support/redis_cluster_servers.hpp"
 #include "support/sentinel_group.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/temporary_directory.hpp"
@@ -37,6 +40,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::Cluster;
+using support::RedisClusterServers;
 using support::RedisConfig;
 using support::SentinelGroup;
 using support::TcpProxy;
@@ -47,6 +51,7 @@ struct Settings {
     bool quarantine = true;
     bool keep_data = false;
     bool until_violation = false;
+    bool cluster = false;
     std::size_t nodes_with_failover = 0;  // 0: five nodes without failover
 
     LockSettings lock_settings() const {
@@ -55,10 +60,14 @@ struct Settings {
             result.node_timeout = 300ms;               // includes asking the Sentinels
             result.quarantine = result.ttl + 1s + 6s;  // with min-replicas-max-lag 1, see docs/guarantees.md
         }
+        if (cluster) result.node_timeout = 150ms;  // includes following redirections
         if (!quarantine) result.quarantine = 0ms;
         return result;
     }
-    std::size_t ordinary_nodes() const { return nodes_with_failover > 0 ? nodes_with_failover - 1 : 5; }
+    std::size_t ordinary_nodes() const {
+        if (cluster) return 0;
+        return nodes_with_failover > 0 ? nodes_with_failover - 1 : 5;
+    }
     RedisConfig server() const { return keep_data ? RedisConfig{}.keeps_data() : RedisConfig{}; }
     Restart restart() const {
         if (nodes_with_failover > 0) return Restart::never;
@@ -75,6 +84,7 @@ class Torture {
 public:
     explicit Torture(const Settings& settings) : settings_(settings) {
         if (group_) failovers_.emplace(*group_, log_, settings_.seed);
+        if (redis_cluster_) slot_moves_.emplace(*redis_cluster_, settings_.seed);
     }
 
     /// Returns the number of violations.
@@ -83,6 +93,7 @@ public:
                   << (settings_.quarantine ? "on" : "off") << std::endl;
         inject_faults();
         if (failovers_) failovers_->stop();
+        if (slot_moves_) slot_moves_->stop();
         nemesis_.heal_all();
         const auto starved = count_starved();
         const auto failed = workers_.size() - workers_.stop();
@@ -130,7 +141,8 @@ private:
     std::size_t report(std::size_t starved, std::size_t failed) {
         const auto holds = log_.holds();
         const auto overlapping = overlaps(holds);
-        const auto regressions = token_regressions(holds);
+        const auto regressions =
+            settings_.cluster ? std::vector<TokenRegression>{} : token_regressions(holds);
         const auto suspensions = workers_.suspensions();
         const auto losses = reported_losses(holds, suspensions, false);
         const auto leaders_losses = reported_losses(holds, suspensions, true);
@@ -140,12 +152,18 @@ private:
         for (const auto& node : nodes_) find_stray_keys(node, stray);
         if (group_)
             for (const auto& server : group_->servers) find_stray_keys(server, stray);
+        if (redis_cluster_)
+            for (const auto& server : *redis_cluster_)
+                if (server.command({"DBSIZE"}) != "0")
+                    stray.push_back(server.command({"KEYS", "*"}) + " on " + server.name());
         row("attempts", std::to_string(log_.attempts()));
         for (const auto& [mode, count] : holds_by_mode())
             row("holds, " + std::string{name_of(mode)}, std::to_string(count));
         for (const auto& [fault, times] : nemesis_.fault_counts()) row(fault, std::to_string(times));
         if (failovers_)
             for (const auto& [kind, times] : failovers_->counts()) row(kind, std::to_string(times));
+        if (slot_moves_)
+            for (const auto& [kind, times] : slot_moves_->counts()) row(kind, std::to_string(times));
         row("losses notified", std::to_string(losses.size()));
         if (!losses.empty()) row("notification after the validity, ms: p50, p99, max", delays_in_ms(losses));
         row("leaders told to stop", std::to_string(leaders_losses.size()));
@@ -222,6 +240,8 @@ private:
         std::vector<std::vector<std::string>> result(2);
         if (group_)
             for (auto& nodes : result) nodes.push_back(group_->uri());
+        if (redis_cluster_)
+            for (auto& nodes : result) nodes.push_back(redis_cluster_->uri());
         for (std::size_t link = 0; link < links_.size(); ++link)
             result[link % 2].push_back(links_[link].name());
         return result;
@@ -232,12 +252,19 @@ private:
     Cluster nodes_{settings_.ordinary_nodes(), settings_.server()};
     std::optional<SentinelGroup> group_ =
         settings_.nodes_with_failover > 0 ? std::optional<SentinelGroup>{std::in_place} : std::nullopt;
+    std::optional<RedisClusterServers> redis_cluster_ =
+        settings_.cluster
+            ? std::optional<RedisClusterServers>{std::in_place, RedisClusterServers::Replicas::none,
+                                                 RedisConfig{}.keeps_data().line(
+                                                     "cluster-require-full-coverage no")}
+            : std::nullopt;
     std::deque<TcpProxy> links_ = links_to(nodes_);
     WorkerPool workers_{settings_.lock_settings(), directory_ / "", node_lists()};
     HoldLog& log_ = workers_.log();
     std::mt19937_64 random_{settings_.seed};
     Nemesis nemesis_{nodes_, links_, workers_, settings_.restart(), settings_.seed};
     std::optional<Failovers> failovers_{};
+    std::optional<SlotMoves> slot_moves_{};
 };
 
 }  // namespace
@@ -258,10 +285,13 @@ int main(int argc, char** argv) {
                    "Of so many nodes the first fails over; without: five nodes, and none does")
         ->check(CLI::IsMember({1, 3}))
         ->excludes("--keep-data");
+    app.add_flag("--cluster", settings.cluster, "The only node is a Redis Cluster, whose slots are moved")
+        ->excludes("--failover")
+        ->excludes("--keep-data");
     app.add_flag("--until-violation", settings.until_violation, "Stop at the first overlap");
     CLI11_PARSE(app, argc, argv);
     if (minutes > 0) settings.seconds = 60 * minutes;
-    settings.quarantine = !no_quarantine && !settings.keep_data;
+    settings.quarantine = !no_quarantine && !settings.keep_data && !settings.cluster;
     try {
         return redlock::torture::Torture{settings}.run() == 0 ? 0 : 1;
     } catch (const std::exception& error) {

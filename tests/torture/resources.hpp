@@ -1,6 +1,7 @@
 // The resources of the workers, as bits, and which of them each mode uses.
 //
-// Plain, several, watched, fair and shared locks use the first three. The fourth is always locked with
+// Plain, several, watched, fair and shared locks use the first three, which are in one slot of a Redis
+// Cluster. The fourth is always locked with
 // fencing, because a holder without a token could not be compared. The fifth belongs to the leaders. The
 // sixth is a semaphore, and each of the remaining ones is one of its slots.
 #pragma once
@@ -35,13 +36,14 @@ inline std::size_t capacity_of(unsigned resource) {
 
 inline std::string name_of(unsigned resource) {
     if (resource > 5) return "{torture:5}:slot:" + std::to_string(resource - 6);
-    return "torture:" + std::to_string(resource);
+    return (resource < 3 ? "{torture}:" : "torture:") + std::to_string(resource);
 }
 
 /// Returns the keys of its lock, its readers and its queue of waiters.
 inline std::array<std::string, 3> keys_of(unsigned resource) {
     const auto name = name_of(resource);
-    return {name, "{" + name + "}:readers", "{" + name + "}:queue"};
+    const auto beside = name.front() == '{' ? name : "{" + name + "}";
+    return {name, beside + ":readers", beside + ":queue"};
 }
 
 inline std::vector<std::string> names_of(std::uint64_t resources) {

@@ -64,7 +64,7 @@ private:
     LockOptions options() {
         LockOptions options{.ttl = arguments_.ttl,
                             .retry = {.delay = 20ms},
-                            .fencing = arguments_.mode == Mode::fenced,
+                            .fencing = arguments_.mode == Mode::fenced && !nodes_.has_cluster(),
                             .fair = is_fair(),
                             .shared = arguments_.mode == Mode::shared};
         if (watchdog_) {
@@ -80,7 +80,7 @@ private:
         const bool second_half = arguments_.index >= HoldLog::processes / 2;
         const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared &&
                             arguments_.mode != Mode::semaphore;
-        return arguments_.mode == Mode::fair || (may_be && second_half);
+        return !nodes_.has_cluster() && (arguments_.mode == Mode::fair || (may_be && second_half));
     }
 
     void acquire_and_hold() {

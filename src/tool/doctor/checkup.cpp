@@ -1,8 +1,10 @@
 #include "checkup.hpp"
 
 #include "probe.hpp"
+#include "round/cluster_map.hpp"
 #include "wire/quarantine.hpp"
 
+#include <redlock/options.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <algorithm>
@@ -51,6 +53,7 @@ public:
         measure_round_trip();
         read_info();
         read_config();
+        if (!admin_.endpoint().seeds.empty()) read_cluster();
         probe(admin_, plan_, facts_);
         if (plan_.profile.quarantine > 0ms) read_marker();
     }
@@ -96,6 +99,32 @@ private:
         failover.backlog_ttl = span("repl-backlog-ttl");
     }
 
+    void read_cluster() {
+        auto& cluster = facts_.cluster.emplace();
+        cluster.asked = admin_.server().name();
+        cluster.full_coverage = setting("cluster-require-full-coverage");
+        const auto answer = admin_.ask({"CLUSTER", "NODES"});
+        cluster.list_error = error_of(answer);
+        if (!answer) return;
+        cluster.unserved = detail::cluster_slots;
+        RedisCluster servers{NodeConfig::of(admin_.endpoint(), plan_.profile.node_timeout)};
+        servers.learn(answer.reply.text, admin_.server().host);
+        for (const auto& master : detail::parse_cluster_nodes(answer.reply.text)) {
+            for (const auto& [first, last] : master.slots)
+                cluster.unserved -= std::min<std::size_t>(cluster.unserved, last - first + 1U);
+            const auto server = servers.server_of(master.slots.front().first);
+            if (server) check_server(server->endpoint, master.moves_slots, cluster);
+        }
+    }
+
+    void check_server(const Endpoint& server, bool moves_slots, ClusterFacts& cluster) const {
+        if (moves_slots) cluster.moving.push_back(server.name());
+        const auto answer = AdminConnection{server, plan_.profile.node_timeout}.connect();
+        if (answer) return;
+        cluster.unreachable.push_back(server.name() + " (" + answer.cause.message() +
+                                      (answer.detail.empty() ? "" : ": " + answer.detail) + ")");
+    }
+
     /// Returns the value of a setting, or an empty text if it is unknown.
     std::string setting(const char* name) {
         const auto answer = admin_.ask({"CONFIG", "GET", name});
@@ -132,7 +161,8 @@ private:
 
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
     // Throws if no lock could use the endpoints.
-    (void)RedisNodes{endpoints, {.node_timeout = plan.profile.node_timeout}};
+    const RedisNodes nodes{endpoints, {.node_timeout = plan.profile.node_timeout}};
+    detail::check_for_cluster(nodes, std::array{plan.resource}, {.fencing = plan.fencing, .fair = plan.fair});
     std::deque<Checkup> checkups;
     for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
     std::vector<std::future<void>> runs;

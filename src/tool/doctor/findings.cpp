@@ -27,7 +27,8 @@ using namespace std::chrono_literals;
 constexpr auto failover_slack = 6s;
 
 /// What to change if a server is a member of a Redis Cluster.
-constexpr auto* remedy_for_cluster = "cluster-enabled no, on independent servers";
+constexpr auto* remedy_for_cluster =
+    "cluster-enabled no, on independent servers, or an address that begins with redis+cluster://";
 
 constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";
 
@@ -70,6 +71,7 @@ void judge_version(const NodeFacts& node, const LockProfile&, Findings& findings
 /// Judges the role of the server in a replication.
 void judge_role(const NodeFacts& node, const LockProfile&, Findings& findings) {
     const auto& info = node.info;
+    if (node.cluster) return;
     if (info.role == "slave")
         findings.push_back(
             {Severity::unsafe, "role", "it is a replica",
@@ -91,10 +93,54 @@ void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
              "give the address of a server that takes part in no failover, or redis+sentinel://" + node.name +
                  "/MASTER",
              false});
-    if (info.mode == "cluster")
+    if (info.mode == "cluster" && !node.cluster)
         findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
                             "it serves only its own slots, and its replicas are promoted automatically",
                             remedy_for_cluster});
+}
+
+/// Judges a node that is a Redis Cluster.
+void judge_cluster(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    if (!node.cluster) return;
+    const auto& cluster = *node.cluster;
+    const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
+        findings.push_back({Severity::warning, "cluster", what, why, remedy});
+    };
+    warn("it is a Redis Cluster, whose replicas are promoted automatically",
+         "two clients can hold the lock after a failover; a replica may lack locks that its master has "
+         "granted",
+         "independent servers, or a master with Sentinels and --quarantine, if exclusion must survive a "
+         "failover");
+    findings.push_back({Severity::hint, "cluster",
+                        "only its server " + cluster.asked + " was checked in detail",
+                        "memory, persistence and permissions of the others are unknown",
+                        "check the other servers in the same way, one by one"});
+    if (cluster.list_error)
+        warn("CLUSTER NODES is not answered: " + cluster.list_error.cause.message() +
+                 (cluster.list_error.detail.empty() ? "" : " (" + cluster.list_error.detail + ")"),
+             "its servers are found by redirections, and it is unknown whether all slots have a master",
+             "ACL SETUSER " + node.user + " +cluster|nodes");
+    if (cluster.unserved > 0)
+        warn(std::to_string(cluster.unserved) + " of its slots have no master",
+             "no resource of these slots can be locked", "redis-cli --cluster fix");
+    for (const auto& server : cluster.unreachable)
+        warn("its server " + server + " cannot be reached", "no resource of its slots can be locked",
+             "start the server, or make it announce an address that clients can reach "
+             "(cluster-announce-ip, cluster-announce-port)");
+    for (const auto& server : cluster.moving)
+        findings.push_back(
+            {Severity::hint, "cluster", "its server " + server + " is moving slots",
+             "a lock of several resources of such a slot cannot be acquired until it has moved",
+             "if no move is under way: redis-cli --cluster fix"});
+    if (cluster.full_coverage == "yes")
+        findings.push_back({Severity::hint, "cluster", "cluster-require-full-coverage is yes",
+                            "if the slots of one server fail, no resource can be locked at all",
+                            "cluster-require-full-coverage no"});
+    else if (cluster.full_coverage.empty())
+        findings.push_back(
+            {Severity::hint, "cluster", "cluster-require-full-coverage is unknown",
+             "if it is yes, and the slots of one server fail, no resource can be locked at all",
+             "find out from its documentation"});
 }
 
 /// Judges whether two clients could hold the same lock after a failover of the server.
@@ -171,9 +217,10 @@ void judge_room(const NodeFacts& node, const LockProfile&, Findings& findings) {
 void judge_persistence(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
     const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
     if (profile.quarantine > 0ms || unknown || writes_through(node)) return;
-    findings.push_back({Severity::warning, "persistence",
-                        "a crash can take its last writes: " + persistence_of(node), forgetting_matters,
-                        remedy_for_forgetting(profile)});
+    findings.push_back(
+        {Severity::warning, "persistence", "a crash can take its last writes: " + persistence_of(node),
+         forgetting_matters,
+         node.cluster ? "appendonly yes with appendfsync always" : remedy_for_forgetting(profile)});
     if (node.info.uptime && *node.info.uptime < profile.ttl)
         findings.push_back({Severity::warning, "uptime",
                             "it was started " + text_of_age(*node.info.uptime) +
@@ -390,8 +437,8 @@ Findings findings_of(const NodeFacts& node, const LockProfile& profile) {
     if (node.unreachable) return {unreachable_finding(node)};
     Findings findings;
     for (auto* const judge :
-         {judge_version, judge_role, judge_mode, judge_failover, judge_permissions, judge_eviction,
-          judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
+         {judge_version, judge_role, judge_mode, judge_cluster, judge_failover, judge_permissions,
+          judge_eviction, judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
         judge(node, profile, findings);
     return findings;
 }

@@ -4,6 +4,7 @@
 #include "server_info.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,16 @@ struct FailoverFacts {
     std::optional<std::chrono::seconds> backlog_ttl{};
 };
 
+/// What is known about a node that is a Redis Cluster. All other facts are about one of its servers.
+struct ClusterFacts {
+    std::string asked{};                     ///< that server
+    NodeError list_error{};                  ///< of CLUSTER NODES
+    std::size_t unserved = 0;                ///< how many slots have no master
+    std::vector<std::string> moving{};       ///< the masters that are moving slots
+    std::vector<std::string> unreachable{};  ///< the masters that cannot be reached, with the reason
+    std::string full_coverage{};             ///< cluster-require-full-coverage; empty if unknown
+};
+
 struct NodeFacts {
     std::string name{};
     std::string user = "default";
@@ -61,6 +72,7 @@ struct NodeFacts {
     std::string appendfsync{};  ///< empty if unknown
     NodeError config_error{};
     std::optional<FailoverFacts> failover{};  ///< none if no Sentinels name the server
+    std::optional<ClusterFacts> cluster{};    ///< none if the node is no Redis Cluster
 
     /// The server's wall clock minus the local boot clock. Only the differences between nodes have a meaning.
     std::optional<std::chrono::nanoseconds> clock_offset{};

@@ -193,6 +193,7 @@ int acquire(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
+    detail::check_for_cluster(nodes, request.resources(), options);
     LeaseToKeep lock{nodes, request.resources(), options};
     const Signals signals{ending_signals};
     auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
@@ -226,6 +227,7 @@ int extend(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
+    detail::check_for_cluster(nodes, request.resources(), options);
     const auto resources = request.resources();
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));

@@ -1,0 +1,213 @@
+#include "redis_cluster.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace redlock {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto shortest_refresh = 1s;
+constexpr std::size_t none = RedisCluster::most_servers;
+
+/// Returns the settings of a server of the Cluster `node`. Its certificate must have the name of this server,
+/// unless the address of the node says otherwise.
+ClusterServer settings_of(const NodeConfig& node, std::string host, std::uint16_t port) {
+    auto config = node;
+    config.endpoint.seeds.clear();
+    config.endpoint.host = std::move(host);
+    config.endpoint.port = port;
+    if (config.tls && config.endpoint.tls.server_name.empty())
+        config.tls = std::make_shared<const TlsContext>(*config.tls, config.endpoint);
+    if (config.credentials)
+        config.credentials = [get = node.credentials, name = node.endpoint.name()](std::string_view) {
+            return get(name);
+        };
+    config.kept_releases = std::make_shared<KeptReleases>();
+    config.server = std::make_shared<Server>();
+    return std::make_shared<const NodeConfig>(std::move(config));
+}
+
+}  // namespace
+
+RedisCluster::RedisCluster(const NodeConfig& node)
+    : node_([&] {
+          auto config = node;
+          config.cluster = nullptr;
+          return config;
+      }()) {
+    for (const auto& seed : node.endpoint.seeds)
+        servers_.push_back({.server = settings_of(node_, seed.host, seed.port), .is_seed = true});
+}
+
+ClusterServer RedisCluster::server_of(std::uint16_t slot) const {
+    const std::lock_guard guard{mutex_};
+    return slots_[slot] == 0 ? nullptr : servers_[slots_[slot] - 1U].server;
+}
+
+std::vector<ClusterServer> RedisCluster::servers() const {
+    const std::lock_guard guard{mutex_};
+    std::vector<ClusterServer> result;
+    result.reserve(servers_.size());
+    for (const auto& it : servers_) result.push_back(it.server);
+    return result;
+}
+
+std::size_t RedisCluster::index_locked(const detail::ServerAddress& address, std::string_view asked) {
+    const auto host = address.host.empty() ? asked : address.host;
+    const auto it = std::ranges::find_if(servers_, [&](const Known& known) {
+        const auto& endpoint = known.server->endpoint;
+        return endpoint.port == address.port && (endpoint.host == host || known.other_name == host);
+    });
+    if (it != servers_.end()) return static_cast<std::size_t>(it - servers_.begin());
+    if (servers_.size() == most_servers) return none;
+    servers_.push_back({.server = settings_of(node_, std::string{host}, address.port)});
+    return servers_.size() - 1;
+}
+
+ClusterServer RedisCluster::server_at(const detail::ServerAddress& address, std::string_view asked) {
+    const std::lock_guard guard{mutex_};
+    const auto index = index_locked(address, asked);
+    return index == none ? nullptr : servers_[index].server;
+}
+
+// ---- The list
+
+void RedisCluster::redirected(const detail::Redirection& to, std::string_view asked) {
+    const bool moved = to.kind == detail::Redirection::Kind::moved;
+    const std::lock_guard guard{mutex_};
+    moving_[to.slot] = !moved;
+    has_moved_ = true;
+    if (!moved) return;
+    outdated_ = true;
+    hosts_are_unknown_ = to.to.host.empty();
+    if (const auto index = index_locked(to.to, asked); index != none)
+        slots_[to.slot] = static_cast<std::uint16_t>(index + 1);
+}
+
+/// Without TLS, the address of a server is used, because its host name may be for others only. With TLS, its
+/// certificate has the host name. MOVED may use either, so both are remembered.
+void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
+    outdated_ = false;
+    const auto masters = detail::parse_cluster_nodes(nodes);
+    if (masters.empty()) return;
+    const std::lock_guard guard{mutex_};
+    const auto old_slots = slots_;
+    const auto old_servers = servers_;
+    // If there are many, forgets those that no lane has used. The list may name them again.
+    if (servers_.size() > most_servers / 2)
+        std::erase_if(servers_, [](const Known& it) {
+            return !it.is_seed && it.server->server.use_count() == 1 && it.server->kept_releases->none();
+        });
+    std::ranges::fill(slots_, std::uint16_t{0});
+    for (const auto& master : masters) {
+        auto [name, other] = std::pair{master.address.host, master.host_name};
+        if (node_.tls && !other.empty()) std::swap(name, other);
+        if (hosts_are_unknown_) name = other = {};
+        const auto index = index_locked({name, master.address.port}, asked);
+        if (index == none) continue;
+        servers_[index].other_name = other;
+        for (const auto& [first, last] : master.slots)
+            std::fill(slots_.begin() + first, slots_.begin() + last + 1,
+                      static_cast<std::uint16_t>(index + 1));
+    }
+    const auto server_in = [](const auto& servers, std::uint16_t index) {
+        return index == 0 ? nullptr : servers[index - 1U].server.get();
+    };
+    for (std::size_t slot = 0; slot < slots_.size() && !has_moved_; ++slot)
+        has_moved_ = old_slots[slot] != 0 &&
+                     server_in(old_servers, old_slots[slot]) != server_in(servers_, slots_[slot]);
+    was_answered_ = true;
+    move_debts_locked();
+}
+
+bool RedisCluster::is_moving(std::uint16_t slot) const {
+    const std::lock_guard guard{mutex_};
+    return moving_[slot];
+}
+
+bool RedisCluster::refresh_is_due(Clock::time_point now) const {
+    if (!outdated_) return false;
+    if (!was_answered_) return true;
+    const std::lock_guard guard{mutex_};
+    return now >= next_refresh_;
+}
+
+bool RedisCluster::begin_refresh(Clock::time_point now) {
+    if (!refresh_is_due(now)) return false;
+    const std::lock_guard guard{mutex_};
+    next_refresh_ = now + shortest_refresh;
+    return true;
+}
+
+// ---- Releases
+
+void RedisCluster::keep(const detail::PendingReply& release, const detail::Redirection& to,
+                        std::string_view asked) {
+    const auto server = server_at(to.to, asked);
+    if (!server) return;
+    detail::PendingReplies kept;
+    kept.sent_again(release).asking = to.kind == detail::Redirection::Kind::ask;
+    server->kept_releases->keep(std::move(kept), true);
+    ++debts_;
+}
+
+/// Gives the releases of servers that serve no slot any more to those that serve their slots.
+void RedisCluster::move_debts_locked() {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+        auto& former = *servers_[i].server->kept_releases;
+        if (former.none() || std::ranges::count(slots_, i + 1) > 0) continue;
+        std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
+        former.send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
+            const auto index = slots_[detail::slot_of(release.resources.front())];
+            detail::PendingReplies kept;
+            kept.sent_again(release).repeats = release.repeats;
+            moved.emplace_back(servers_[index == 0 ? i : index - 1U].server->kept_releases.get(),
+                               std::move(kept));
+        });
+        for (auto& [server, kept] : moved) server->keep(std::move(kept), true);
+        ++debts_;
+    }
+}
+
+// ---- RequestsByServer
+
+RequestsByServer::RequestsByServer(const RedisClusters& clusters, std::span<const Request> requests,
+                                   std::span<Tally> tallies)
+    : all_(requests), all_tallies_(tallies) {
+    std::map<std::vector<ClusterServer>, std::size_t> known;
+    for (const auto& request : all_) {
+        const auto slot = detail::slot_of(request.command.resources.front());
+        std::vector<ClusterServer> servers;
+        for (const auto& cluster : clusters) servers.push_back(cluster->server_of(slot));
+        const bool alone = std::ranges::any_of(clusters, [&](const auto& it) { return it->is_moving(slot); });
+        const auto number = alone ? parts_ : known.emplace(std::move(servers), parts_).first->second;
+        numbers_.push_back(number);
+        if (number == parts_) ++parts_;
+    }
+}
+
+bool RequestsByServer::next() {
+    store();
+    if (present_ == parts_) return false;
+    for (std::size_t i = 0; i < all_.size(); ++i)
+        if (numbers_[i] == present_) {
+            part_.push_back(all_[i]);
+            part_tallies_.push_back(all_tallies_[i]);
+        }
+    ++present_;
+    return true;
+}
+
+void RequestsByServer::store() noexcept {
+    auto tally = part_tallies_.begin();
+    for (std::size_t i = 0; i < all_.size() && tally != part_tallies_.end(); ++i)
+        if (numbers_[i] + 1 == present_) all_tallies_[i] = std::move(*tally++);
+    part_.clear();
+    part_tallies_.clear();
+}
+
+}  // namespace redlock

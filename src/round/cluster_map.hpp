@@ -1,0 +1,141 @@
+// What the servers of a Redis Cluster say about its slots: the reply to CLUSTER NODES, which names the
+// masters with their slots, and the errors MOVED and ASK, which name the server of one slot.
+#pragma once
+
+#include "cluster_slots.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Where a server of a Cluster is. The host is empty if the server that was asked does not know it; it is
+/// then the host of that server.
+struct ServerAddress {
+    std::string_view host{};
+    std::uint16_t port = 0;
+
+    bool operator==(const ServerAddress&) const = default;
+};
+
+/// An error reply that names another server for a slot.
+struct Redirection {
+    enum class Kind : std::uint8_t {
+        moved,  ///< The slot belongs to this server.
+        ask     ///< The slot is being moved there, and the key is no longer at the server that was asked. The
+                ///< command must be sent behind ASKING.
+    } kind{};
+    std::uint16_t slot = 0;
+    ServerAddress to{};
+};
+
+/// A master with its slots, as CLUSTER NODES shows it.
+struct ClusterMaster {
+    ServerAddress address{};
+    std::string_view host_name{};                                  ///< empty if it announces none
+    bool was_asked = false;                                        ///< this server itself has sent the list
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> slots{};  ///< the first and the last slot of a range
+    bool moves_slots = false;  ///< some of its slots are being moved from it or to it
+};
+
+/// Parses the whole text as a number. Returns nothing if it is none, or too large.
+inline std::optional<std::uint16_t> whole_number(std::string_view text, unsigned most) noexcept {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number > most) return std::nullopt;
+    return static_cast<std::uint16_t>(number);
+}
+
+/// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
+/// the whole text.
+inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
+    const auto word = rest.substr(0, rest.find(separator));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return word;
+}
+
+/// Parses "host:port". The host may be an IPv6 address without brackets, a name, empty, or '?', which means
+/// the same as empty.
+inline std::optional<ServerAddress> parse_server_address(std::string_view text) noexcept {
+    const auto colon = text.rfind(':');
+    if (colon == text.npos) return std::nullopt;
+    const auto port = whole_number(text.substr(colon + 1), 65'535);
+    if (!port || *port == 0) return std::nullopt;
+    auto host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    constexpr std::size_t longest_name = 255;
+    const auto possible = [](char c) {
+        return static_cast<unsigned char>(c) > 0x20 && c != 0x7F && c != '[' && c != ']';
+    };
+    if (host.size() > longest_name || !std::ranges::all_of(host, possible)) return std::nullopt;
+    return ServerAddress{host == "?" ? std::string_view{} : host, *port};
+}
+
+/// Parses an error reply such as "MOVED 3999 127.0.0.1:6381". The result refers to the text. Returns nothing
+/// if it is another error.
+inline std::optional<Redirection> parse_redirection(std::string_view error) noexcept {
+    const auto kind = cut_word(error);
+    if (kind != "MOVED" && kind != "ASK") return std::nullopt;
+    const auto slot = whole_number(cut_word(error), cluster_slots - 1);
+    const auto to = parse_server_address(cut_word(error));
+    if (!slot || !to || !error.empty()) return std::nullopt;
+    return Redirection{kind == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved, *slot, *to};
+}
+
+/// Parses the slots at the end of a line of CLUSTER NODES: "0-5460", "7000", or "[93->-id]" for a slot that
+/// is being moved. Ignores what it does not understand.
+inline void parse_slots(std::string_view words, ClusterMaster& master) {
+    while (!words.empty()) {
+        auto word = cut_word(words);
+        if (word.starts_with('[')) {
+            master.moves_slots = true;
+            continue;
+        }
+        const bool is_range = word.find('-') != word.npos;
+        const auto first = whole_number(cut_word(word, '-'), cluster_slots - 1);
+        const auto last = is_range ? whole_number(word, cluster_slots - 1) : first;
+        if (first && last && *first <= *last) master.slots.emplace_back(*first, *last);
+    }
+}
+
+/// Parses one line of CLUSTER NODES. Returns nothing if it is no master whose address is known.
+inline std::optional<ClusterMaster> parse_cluster_node(std::string_view line) {
+    (void)cut_word(line);  // the id
+    auto place = cut_word(line);
+    const auto flags = cut_word(line);
+    for (int i = 0; i < 5; ++i) (void)cut_word(line);  // its master, ping, pong, epoch, and the link
+    const auto has = [&](std::string_view wanted) {
+        for (auto rest = flags; !rest.empty();)
+            if (cut_word(rest, ',') == wanted) return true;
+        return false;
+    };
+    if (!has("master") || has("noaddr") || has("handshake")) return std::nullopt;
+    auto names = place;
+    const auto address = parse_server_address(cut_word(names, ',').substr(0, place.find('@')));
+    if (!address) return std::nullopt;
+    ClusterMaster master{.address = *address, .was_asked = has("myself")};
+    if (const auto name = cut_word(names, ','); name.find('=') == name.npos) master.host_name = name;
+    parse_slots(line, master);
+    return master;
+}
+
+/// Parses the reply to CLUSTER NODES. The result refers to the text. It is empty if the text names no master
+/// that serves a slot.
+inline std::vector<ClusterMaster> parse_cluster_nodes(std::string_view text) {
+    std::vector<ClusterMaster> masters;
+    while (!text.empty()) {
+        auto line = cut_word(text, '\n');
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (auto master = parse_cluster_node(line); master && !master->slots.empty())
+            masters.push_back(std::move(*master));
+    }
+    return masters;
+}
+
+}  // namespace redlock::detail

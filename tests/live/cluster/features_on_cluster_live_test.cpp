@@ -1,0 +1,264 @@
+// The features of locks on a node that is a Redis Cluster, and those that are refused there.
+#include "cluster_world.hpp"
+#include "live/forked_child.hpp"
+#include "live/loop/loop_client.hpp"
+
+#include <redlock/async_semaphore.hpp>
+#include <redlock/leader.hpp>
+#include <redlock/query.hpp>
+#include <redlock/semaphore.hpp>
+#include <redlock/watchdog.hpp>
+
+#include <list>
+#include <stdexcept>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+RedisNodes nowhere(NodesOptions options = {}) {
+    return RedisNodes{{"redis+cluster://127.0.0.1:1"}, options};
+}
+
+TEST(ACluster, HasNoQueue) {
+    auto nodes = nowhere();
+    EXPECT_THAT([&] { const Lock lock(nodes, "a", LockOptions{.fair = true}); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr("LockOptions::fair")));
+}
+
+TEST(ACluster, HasNoFencing) {
+    auto nodes = nowhere();
+    EXPECT_THAT([&] { const Lock lock(nodes, "a", LockOptions{.fencing = true}); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr("LockOptions::fencing")));
+}
+
+TEST(ACluster, HasNoQuarantine) {
+    EXPECT_THAT([] { (void)nowhere({.quarantine = 1min}); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr("NodesOptions::quarantine")));
+}
+
+TEST(ACluster, LocksResourcesOfOneSlotTogether) {
+    auto nodes = nowhere();
+    EXPECT_THAT(
+        [&] {
+            const Lock lock(nodes, std::vector<std::string>{"a", "b"});
+        },
+        ThrowsMessage<std::invalid_argument>(HasSubstr("{orders}:1 and {orders}:2")));
+    EXPECT_THAT([&] { const Lock lock(nodes, "a}b"); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr("\"a}b\"")));
+    EXPECT_THAT([&] { (void)query(nodes, "a}b"); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr("\"a}b\"")));
+}
+
+TEST(OnACluster, SeveralResourcesOfOneSlotAreOneLock) {
+    ClusterWorld world;
+    const std::vector<std::string> resources{"{orders}:1", "{orders}:2"};
+    Lock lock{world.nodes, resources};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(world.lock("{orders}:2").try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+TEST(OnACluster, ReadersShareALock) {
+    ClusterWorld world;
+    auto one = world.lock("orders:42", {.shared = true});
+    auto other = world.lock("orders:42", {.shared = true});
+    ASSERT_THAT(one.acquire(), Succeeds());
+    ASSERT_THAT(other.acquire(), Succeeds());
+    EXPECT_THAT(world.lock("orders:42").try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(one.extend(), Succeeds());
+    EXPECT_THAT(one.release(), Succeeds());
+    EXPECT_THAT(other.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+TEST(OnACluster, AMinimumHoldTimeIsKept) {
+    ClusterWorld world;
+    auto lock = world.lock("orders:42", {.ttl = 1min, .min_hold = 30s});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(world.lock("orders:42").try_acquire(), FailsWith(Errc::held_by_other));
+}
+
+TEST(OnACluster, ASemaphoreHasItsLimit) {
+    ClusterWorld world;
+    std::list<Semaphore> permits;
+    for (int i = 0; i < 3; ++i)
+        ASSERT_THAT(permits.emplace_back(world.nodes, "jobs", 3).acquire(), Succeeds());
+    Semaphore fourth{world.nodes, "jobs", 3};
+    EXPECT_THAT(fourth.try_acquire(), FailsWith(Errc::held_by_other));
+    permits.clear();
+    EXPECT_THAT(fourth.acquire(), Succeeds());
+}
+
+TEST(OnACluster, AQueryShowsTheHolder) {
+    ClusterWorld world;
+    auto lock = world.lock("orders:42", {.ttl = 1min, .holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    LockStatus status;
+    EXPECT_TRUE(wait_until([&] {
+        status = query(world.nodes, "orders:42");
+        return status.holder == "host=web1";
+    }));
+    EXPECT_EQ(status.kind, LockStatus::Kind::held);
+    EXPECT_EQ(status.owner, lock.owner());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(query(world.nodes, "orders:42").kind, LockStatus::Kind::free);
+    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
+}
+
+TEST(OnACluster, ALeaderIsElectedWithoutAToken) {
+    ClusterWorld world;
+    Leader leader{world.nodes, "billing", {.ttl = 30s}};
+    bool led = false;
+    EXPECT_THAT(leader.run_once([&](const Term& term) {
+        led = true;
+        EXPECT_EQ(term.fencing_token(), 0U);
+    }),
+                Succeeds());
+    EXPECT_TRUE(led);
+    EXPECT_TRUE(world.clean());
+}
+
+// One turn of the watchdog extends locks of all servers, also of one that has moved meanwhile.
+TEST(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
+    ClusterWorld world;
+    Watchdog watchdog;
+    std::list<Lock> locks;
+    for (int i = 0; i < 30; ++i)
+        ASSERT_THAT(locks
+                        .emplace_back(world.nodes, "orders:" + std::to_string(i),
+                                      LockOptions{.ttl = 6s, .watchdog = &watchdog})
+                        .acquire(),
+                    Succeeds());
+    const auto slot = detail::slot_of("orders:7");
+    auto& from = world.first_master_of(slot);
+    RedisClusterServers::move_slot(slot, from, &from == &world[0] ? world[1] : world[0]);
+    std::this_thread::sleep_for(9s);
+    for (auto& lock : locks) EXPECT_TRUE(lock.valid());
+    for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// One round extends many locks, but only a round with one command follows ASK.
+TEST(OnACluster, AWatchdogExtendsALockWhoseSlotIsBeingMoved) {
+    ClusterWorld world;
+    Watchdog watchdog;
+    std::list<Lock> locks;
+    for (int i = 0; i < 10; ++i)
+        ASSERT_THAT(locks
+                        .emplace_back(world.nodes, "orders:" + std::to_string(i),
+                                      LockOptions{.ttl = 6s, .watchdog = &watchdog})
+                        .acquire(),
+                    Succeeds());
+    const auto slot = detail::slot_of("orders:7");
+    auto& from = world.first_master_of(slot);
+    auto& to = &from == &world[0] ? world[1] : world[0];
+    RedisClusterServers::begin_move(slot, from, to);
+    RedisClusterServers::move_key("orders:7", from, to);
+    std::this_thread::sleep_for(9s);
+    for (auto& lock : locks) EXPECT_TRUE(lock.valid()) << lock.resource();
+    for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// D10
+TEST(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
+    ClusterWorld world;
+    auto lock = world.lock(world.resource_of(0), {.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto moved = world.resource_of(1);
+    ASSERT_THAT(world.lock(moved).acquire(), Succeeds());
+    RedisClusterServers::move_slot(detail::slot_of(moved), world[1], world[2]);
+    const ForkedChild child{[&](auto report) {
+        auto own = world.lock(moved);
+        report(own.acquire() && own.release() ? "locked" : "failed");
+        report(world.lock(lock.resource()).try_acquire().error() == Errc::held_by_other ? "held" : "failed");
+    }};
+    EXPECT_EQ(child.receive(), "locked");
+    EXPECT_EQ(child.receive(), "held");
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+TEST(OnACluster, ManyThreadsLockAtOnce) {
+    ClusterWorld world;
+    std::vector<std::jthread> threads;
+    std::atomic<int> failures = 0;
+    for (int thread = 0; thread < 16; ++thread)
+        threads.emplace_back([&, thread] {
+            for (int i = 0; i < 100; ++i) {
+                auto lock = world.lock("orders:" + std::to_string(thread * 100 + i));
+                if (!lock.acquire() || !lock.release()) ++failures;
+            }
+        });
+    threads.clear();
+    EXPECT_EQ(failures, 0);
+    EXPECT_TRUE(world.clean());
+}
+
+TEST(OnACluster, ALoopLocksAndItsWatchdogExtends) {
+    RedisClusterServers servers;
+    LoopClient client{std::vector{servers.uri()}, {.node_timeout = 2s}};
+    std::list<AsyncLock> locks;
+    for (int i = 0; i < 20; ++i) {
+        auto& lock = locks.emplace_back(client.of_loop, "orders:" + std::to_string(i),
+                                        LockOptions{.ttl = 6s, .watchdog = loop_watchdog()});
+        ASSERT_THAT(client.acquire(lock), Succeeds());
+    }
+    const auto slot = detail::slot_of("orders:7");
+    auto& from = servers.first_master_of(slot);
+    RedisClusterServers::move_slot(slot, from, &from == &servers[0] ? servers[1] : servers[0]);
+    const auto end = boot_clock().now() + 9s;
+    ASSERT_TRUE(client.run_until([&] { return boot_clock().now() >= end; }));
+    for (auto& lock : locks) EXPECT_TRUE(lock.valid());
+    for (auto& lock : locks) EXPECT_THAT(client.release(lock), Succeeds());
+    EXPECT_TRUE(servers.clean());
+}
+
+TEST(OnACluster, ALoopHasSemaphores) {
+    RedisClusterServers servers;
+    LoopClient client{std::vector{servers.uri()}, {.node_timeout = 2s}};
+    AsyncSemaphore one{client.of_loop, "jobs", 1};
+    AsyncSemaphore other{client.of_loop, "jobs", 1};
+    const auto acquire = [&](AsyncSemaphore& it) {
+        return client.result_of([&](Completion done) { it.try_acquire(std::move(done)); });
+    };
+    EXPECT_THAT(acquire(one), Succeeds());
+    EXPECT_THAT(acquire(other), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(client.result_of([&](Completion done) { one.release(std::move(done)); }), Succeeds());
+}
+
+// A majority of three nodes, one of which is a Cluster.
+TEST(ACluster, IsOneOfSeveralNodes) {
+    RedisClusterServers servers;
+    support::Cluster others{2};
+    auto uris = others.uris();
+    uris.push_back(servers.uri());
+    RedisNodes nodes{uris, {.node_timeout = 2s}};
+    EXPECT_EQ(nodes.name(2), "cluster@" + servers[0].name());
+    Lock lock{nodes, "orders:42"};
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(count(result, Vote::granted), 3U);
+    others[0].kill();
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(servers.clean());
+}
+
+TEST(AServerWithoutClusterSupport, IsNoCluster) {
+    const RedisServer plain;
+    RedisNodes nodes{{"redis+cluster://" + plain.name()}, {.node_timeout = 2s}};
+    const auto result = Lock{nodes, "orders:42"}.try_acquire();
+    EXPECT_THAT(result.nodes()[0].detail, HasSubstr("cluster support disabled"));
+}
+
+}  // namespace
+}  // namespace redlock::test
