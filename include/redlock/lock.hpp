@@ -16,9 +16,8 @@
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
 //   2. No node loses the key before it expires, for example by a restart without persistence, by FLUSHALL or
-//      by a failover.
-//      With NodesOptions::quarantine, a node that has lost keys does not take part until they would have
-//      expired. (For a failover, see docs/guarantees.md.)
+//      by a failover. With NodesOptions::quarantine, a node that has lost keys does not take part until they
+//      would have expired. (For a failover, see docs/guarantees.md.)
 //
 // Work can outlast its lock: the ttl ends before the work, or the process is suspended right after it has
 // called valid(), and continues when another client holds the lock. If late work would do damage, use
@@ -104,10 +103,10 @@ namespace algorithm {
 struct AcquireLimits;
 }
 namespace detail {
-enum class Acquires : bool;  // all resources, or one of them for a Semaphore
+enum class Acquires : bool;
 }  // namespace detail
 namespace flow {
-enum class Replies : bool;  // whether a release waits for them
+enum class Replies : bool;
 }
 
 class Semaphore;
@@ -159,8 +158,8 @@ public:
     /// a node broke before the node answered, or if memory runs out, the key can stay there for one ttl.
     Result acquire() { return acquire(std::stop_token{}); }
 
-    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
-    /// then ends at once, and an attempt ends within two node_timeouts.
+    /// Acquires as acquire() does, but ends with `cancelled` when a stop is requested on `stop`. A pause then
+    /// ends at once, and an attempt ends within two node_timeouts.
     Result acquire(std::stop_token stop);
 
     /// Makes one attempt. Blocks as acquire() does with one attempt and without a pause. Never queues.
@@ -265,8 +264,8 @@ private:
     }
 
     /// Returns how long it is until an instant of any clock; zero if the instant has passed or is NaN.
-    /// Returns the longest duration if it is more than half of that (146 years). The seconds are compared
-    /// as floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
+    /// Returns the longest duration if more than half of it (146 years) is left. The seconds are compared as
+    /// floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         using std::chrono::nanoseconds;

@@ -75,8 +75,7 @@ enum class Verb : std::uint8_t {
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
     /// Does the same as set_if_absent, and counts the holder (LockOptions::fencing). A grant comes with the
-    /// new
-    /// count, which is larger than every earlier count of this node for any of the resources.
+    /// new count, which is larger than every earlier count of this node for any of the resources.
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
     /// holds `owner` and has a count. A node begins to count with the time of its wall clock. Therefore it
@@ -99,8 +98,8 @@ enum class Verb : std::uint8_t {
 ///
 /// - set_if_absent and set_and_count with queue terms are the attempt of a waiter. At the home node they
 ///   first take the ticket out of the queue and delete its reservation.
-/// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, its waiter gives
-///   up, and the command takes this ticket out of the queue.
+/// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, its waiter leaves
+///   the queue: the command removes this ticket.
 struct QueueTerms {
     std::string_view ticket{};  ///< The waiter; empty if the command does not come from a waiter.
     std::size_t home = 0;       ///< The index of the waiter's home node; unused without a ticket.
@@ -142,7 +141,7 @@ struct Request {
     NodeSet to = NodeSet{}.set();
 };
 
-/// The order in which an acquisition asks the nodes. Extensions and releases always ask all nodes at once.
+/// The order in which the round of an acquisition asks the nodes. Other rounds always ask all at once.
 enum class Round : std::uint8_t {
     sequential,   ///< Asks one node after the other, in the configured order.
     all_at_once,  ///< Writes to all nodes, then reads the replies.
@@ -150,8 +149,8 @@ enum class Round : std::uint8_t {
 
 /// The limits of a round. In addition, each node has its node_timeout.
 struct RoundLimits {
-    /// The instant at which the whole round ends at the latest. (A release is then still sent to the nodes
-    /// that were not asked, without waiting for them.)
+    /// The instant at which the round ends at the latest. (A release is then still sent to the nodes that
+    /// were not asked, without waiting for them.)
     Clock::time_point deadline = Clock::never();
     /// No further node is asked after a stop was requested, except by a release.
     std::stop_token stop{};

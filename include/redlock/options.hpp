@@ -1,5 +1,5 @@
-// The options of a Lock. Each field states its meaning and limits. Its initialiser is the default. The
-// constructor of a Lock checks the options with check().
+// The options of a Lock. (NodesOptions is in redis_nodes.hpp.) Each field states its meaning and limits. Its
+// initialiser is the default. The constructor of a Lock checks the options with check().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -65,7 +65,7 @@ struct LockOptions {
     bool fair = false;
 
     /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, acquire()
-    /// gives up only after retry.attempts failures in a row for other reasons than another holder. With 0,
+    /// fails only after retry.attempts failures in a row for other reasons than another holder. With 0,
     /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is that of the
     /// longest pauses without `fair`: (retry.attempts − 1) × retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};

@@ -32,8 +32,8 @@ struct NodesOptions {
     Round round = Round::sequential;
 
     /// How many unused connections to each node are kept between rounds, apart from those on which a reply is
-    /// missing. This many threads can start a round at the same time without connecting anew. From 1 to
-    /// 10000.
+    /// missing, and how many unused listening connections for LockOptions::fair. This many threads can start
+    /// a round at the same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
     /// If true, the rounds of all threads share one connection to each node when more rounds are under way

@@ -34,11 +34,11 @@ Flow Acquire::run_in_queue() {
         if (nodes().contended().contains(request_.resources.front())) {
             // Other clients have waited for the resource a moment ago, so this client queues before its first
             // attempt. The attempt must follow before the deadline, because only an attempt can report that
-            // the resource is held. So latest_attempt() has to leave twice half a node_timeout.
+            // the resource is held. latest_attempt() leaves it twice half a node_timeout.
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;
-            // If only the limit of this wait has passed, and not queue_timeout, further attempts may follow.
+            // If queue_timeout has not passed, further attempts may follow.
             last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
         }
         const auto attempts = make_attempts();
@@ -106,7 +106,7 @@ Flow Acquire::wait_in_queue() {
         const auto waiting = place_->wait(latest_);
         co_await waiting;
     }
-    // If the time for waiting is over, the next attempt is the last one, also because of `latest_`.
+    // The next attempt is the last one, whether queue_timeout or `latest_` has ended the wait.
     last_attempt_ = place_->wake() == PlaceInQueue::Wake::over;
     if (place_->wake() == PlaceInQueue::Wake::no_queue) {
         // No node keeps a queue. Pause as without LockOptions::fair, but not beyond queue_timeout.

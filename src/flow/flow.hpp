@@ -1,6 +1,6 @@
 // Flows: the coroutines in which the algorithm is written. A flow does no I/O and never blocks. If it needs a
-// *round*, which sends a request to the nodes and collects their votes, or a pause, it suspends. The code
-// that runs it, the *front*, makes the round or the pause, and resumes the flow.
+// round (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the
+// pause, and resumes the flow.
 //
 //     class Extension final : public Steps {
 //     public:
@@ -160,9 +160,9 @@ public:
         return handle_.promise().error_;
     }
 
-    // Awaiting. The flow runs inside await_ready() up to its first suspension. If it suspends, its caller
-    // suspends as well, and Operation::resume() continues the caller when the flow has ended. With g++ 12,
-    // each symmetric transfer would let the stack grow.
+    // Awaiting. The flow runs inside await_ready() up to its first suspension. Its caller then suspends as
+    // well, and Operation::resume() continues it when the flow has ended. There is no symmetric transfer,
+    // because with g++ 12 each one would let the stack grow.
     bool await_ready() const {
         handle_.resume();
         return handle_.done();
@@ -191,9 +191,9 @@ struct PendingPause {
     const std::stop_token* stop;
 };
 
-/// The turn of a waiter to enter the queue of its *home node*. In an event loop, only the first waiters of
-/// each resource get a turn, and the others wait in the loop (loop/local_queues.hpp). The blocking front
-/// gives each waiter its turn at once.
+/// The turn of a waiter (waiting.hpp) to enter the queue. In an event loop, only the first waiters of each
+/// resource get a turn, and the others wait in the loop (loop/local_queues.hpp). The blocking front gives
+/// each waiter its turn at once.
 struct Turn {
     Resources resource;
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first

@@ -86,8 +86,9 @@ Flow PlaceInQueue::await_turn() {
     co_return std::error_code{};
 }
 
-/// Makes sure that the waiter listens at a home node. It stays at a node for shortest_stay at least, and then
-/// goes to the first node that answers. `listens_` is false afterwards if there is no node to wait at.
+/// Makes sure that the waiter listens at a home node. `listens_` is false afterwards if there is none. It
+/// leaves a home node that has failed at once. After shortest_stay, it also goes to an earlier node, but
+/// leaves its queue only when it listens there.
 Flow PlaceInQueue::find_home() {
     listens_ = false;
     if (!waiter_) co_return std::error_code{};
@@ -151,8 +152,9 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // The home node grants the question if the resource is reserved for this waiter. In a pause, another
-    // client must have reserved it, because the question was sent without `may_take`.
+    // After a refusal, only a message of another client wakes the waiter. A grant means that the resource is
+    // reserved for it. In a pause, another client has reserved it, because the question was sent without
+    // `may_take`.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
         place_ = answer.place;
@@ -273,7 +275,8 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
 /// processed it, the waiter disconnects. Otherwise a release could wake it although it does not expect that.
-/// The node will process a command that was sent, and whose reply the decided round did not await.
+/// If the command was sent, and the round was decided before the reply came (`not_awaited`), the node will
+/// process it.
 void PlaceInQueue::record_departure(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)

@@ -22,13 +22,8 @@
 
 namespace redlock::flow {
 
-/// The place of one acquire() in the queue for one resource. This client, the *waiter*, asks its
-/// home node and makes attempts to acquire the resource. WaiterTiming decides when it does so.
-///
-/// The *home node* is the node with the queue in which the waiter waits. Its *ticket* is its entry there. The
-/// waiter is subscribed at the home node, and asks it from time to time: the *question*. A release wakes the
-/// first waiter by a message, and reserves the resource for it. If the resource is free, a question of the
-/// first waiter can reserve it, too.
+/// The place of one acquire() in the queue for one resource. The waiter asks its home node and makes
+/// attempts. WaiterTiming decides when it does so. (Words: waiting.hpp.)
 ///
 ///     state     | meaning                                      | transitions
 ///     ----------+----------------------------------------------+-----------------------------------------
@@ -59,8 +54,7 @@ public:
 
     enum class Wake : std::uint8_t {
         attempt,   ///< An attempt is worth making.
-        over,      ///< The time was over, or a stop was requested, before one of the others. The ticket may
-                   ///< still be in the queue.
+        over,      ///< The limit has passed, or a stop was requested. The ticket may still be in the queue.
         no_queue,  ///< No node keeps a queue for this client.
     };
 
@@ -100,7 +94,7 @@ public:
     }
 
 private:
-    // A queue can have the ticket in `queued` and in the states behind it.
+    // In this order, because a queue can have the ticket in `queued` and in all states behind it.
     enum class State : std::uint8_t { away, listening, queued, woken, reserved };
 
     // The steps of a wait.

@@ -24,16 +24,17 @@
 
 namespace redlock::algorithm {
 
-/// The limits at which acquire() gives up.
+/// The limits of acquire().
 struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
     /// If true, an attempt that fails because another client holds the resource sets the count of `attempts`
-    /// back to 0, so that Lock::lock() waits without limit. A client that queues always does this.
+    /// back to 0, so that Lock::lock() waits without limit. For a client that queues, Acquire
+    /// (src/flow/acquire.hpp) always does this.
     bool wait_while_held = false;
     /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue. A Lock
-    /// passes what LockOptions::queue_timeout means for the called function.
+    /// computes it from LockOptions::queue_timeout for each function.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
@@ -49,9 +50,9 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Returns when the next attempt has to begin at the latest, so that it ends before the deadline. It gets
-/// twice the time that the last attempt took, and at least 1 ms. For example, if the last attempt took 20 ms
-/// and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+/// Returns when the pause before the next attempt ends at the latest, so that the attempt ends before the
+/// deadline. The attempt gets twice the time that the last one took, and at least 1 ms. For example, if the
+/// last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
 ///
 /// But the pause may always last for half of the time until the deadline, so that slow nodes may recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,

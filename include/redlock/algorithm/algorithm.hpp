@@ -17,10 +17,7 @@
 // command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
 // command of step 2 may have reached.
 //
-// Words from other files: a *request* is a command, and the set of nodes to which it is sent. In a *round*,
-// the client sends a request and collects the votes. The vote of a node is granted, refused, or unknown if
-// the node gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the
-// client knows about one acquisition (lease.hpp). A lease without an owner is empty.
+// Words: nodes.hpp and lease.hpp.
 //
 // This file has the requests of the steps. The steps are in src/flow: attempt.cpp acquires, lease.cpp extends
 // and releases. outcome.hpp decides whether a round was successful. Programs use Lock (lock.hpp) and not this
@@ -42,7 +39,7 @@
 namespace redlock::algorithm {
 
 /// The resources to lock, and the options of the lock that its rounds need. The functions below make the
-/// Request (nodes.hpp) of each round from it.
+/// Request of each round from it. Their arguments must outlive the request.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -60,8 +57,8 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. With `fencing`, each node also increments its counter of holders. `queue` is null
-/// unless the client waits in a queue (waiting.hpp).
+/// get. With `fencing`, each node also counts the holder. `queue` is null unless the client waits in a queue
+/// (waiting.hpp).
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -100,7 +97,7 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
 
 /// Returns the request that removes the ticket in `terms` from the queue of this node. A ticket is the entry
 /// of a waiting client there. If the resource was reserved for it (waiting.hpp), the value of the key is the
-/// ticket, so the command deletes the key and wakes the next client. The arguments must outlive the request.
+/// ticket, so the command deletes the key and wakes the next client.
 inline Request withdraw_request(Resources resource, const QueueTerms& terms, std::size_t node) {
     return {.command = {.verb = Verb::compare_and_delete,
                         .resources = resource,
@@ -135,11 +132,9 @@ REDLOCK_EXPORT Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& req
 /// Releases the lease, and waits for the replies. If `fair`, the release wakes the next client in the queue,
 /// unless LockOptions::min_hold still blocks the resource.
 ///
-/// - Success: Lease::valid_until had not passed before the call, and a majority has confirmed the release.
-/// - `lost`: Lease::valid_until had passed before the call, or so many nodes refused that the others are no
-///   majority. But in a repeated release (Lease::released is true), a refusal is a confirmation, because the
-///   first release may have deleted the key.
-/// - `no_quorum`: all other cases.
+/// The result is that of Lock::release(), for a lease that is not empty. In a repeated release
+/// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
+/// key.
 ///
 /// If no majority has answered, or if the result is `no_quorum`, `lease` stays so that it can be released
 /// again. Otherwise, and always if Lease::valid_until has passed at the end of the call, it is empty.

@@ -95,8 +95,9 @@ inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 /// the waiter would connect to the earlier node again and again.
 inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
 
-/// Returns how long a resource stays reserved for a woken waiter. If this waiter makes no attempt, all others
-/// are delayed by this time.
+/// Returns how long a resource stays reserved for a woken waiter. In this time, the message must arrive, and
+/// the attempt must reach the home node. If this waiter makes no attempt, all others are delayed by this
+/// time.
 inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_timeout) {
     return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
 }
