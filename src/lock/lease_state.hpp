@@ -1,6 +1,4 @@
-// The lease of a lock, and what an acquisition, an extension or a release does to it. A lease (lease.hpp) is
-// what the client knows about one acquisition: its owner, which is the random value of its keys, the instant
-// `valid_until`, and the nodes that may have its keys.
+// The lease (lease.hpp) of a lock, and what an acquisition, an extension or a release does to it.
 //
 // A Lock shares its LeaseState with its watchdog, which extends the lease in another thread and reports its
 // loss. To report a loss, the watchdog requests a stop on the token that lost() returns, and then calls

@@ -1,13 +1,11 @@
-// Decides when a lease is extended by a watchdog, and when its loss is reported. A lease is what the client
-// knows about a lock that it holds. Its validity ends at valid_until, which is ttl − drift after the start of
-// the last acquisition or extension (start). The drift allows for clocks that run at different rates.
+// Decides when a lease is extended by a watchdog, and when its loss is reported. Its validity ends at
+// valid_until, which is ttl − drift after the start of the last acquisition or extension (start).
 //
 //     start     start + ttl/3                             notify_at   valid_until − margin   valid_until
 //     |---------|------------- extensions ----------------|-----------|----------------------|
 //
 // - The lease is extended from a third of the ttl on, or a little later, so that it can share a round with
-//   other leases. A round sends the extensions to all nodes and counts their votes. A failed extension is
-//   tried again after a pause.
+//   other leases. A failed extension is tried again after a pause.
 // - The loss is reported LockOptions::margin + 5 ms before the validity ends (notify_at), whatever else is
 //   under way (rule C6 in docs/rules.md). If the ttl is below 500 ms, a hundredth of the ttl takes the place
 //   of the 5 ms. The margin is the time that the holder wants for finishing its work.

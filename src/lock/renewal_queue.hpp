@@ -1,8 +1,7 @@
-// The work of a watchdog, which extends leases (held locks) and reports when one is lost. This class decides
-// which leases are extended together in the next round, and which losses are reported before. A round sends
-// extensions to all nodes and counts their votes. The class does no I/O and never waits. The rounds are made
-// by BlockingRenewals (src/lock/blocking_renewals.hpp) in a thread, and by Renewals (src/loop/renewals.hpp)
-// in an event loop.
+// The work of a watchdog, which extends leases and reports when one is lost. This class decides which leases
+// are extended together in the next round, and which losses are reported before. The class does no I/O and
+// never waits. The rounds are made by BlockingRenewals (src/lock/blocking_renewals.hpp) in a thread, and by
+// Renewals (src/loop/renewals.hpp) in an event loop.
 //
 // - Leases on the same Nodes that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.

@@ -1,5 +1,5 @@
-// One connection to the server of one node, which is one of the N Redis masters that vote. It sends commands
-// over a Socket, and parses the replies with hiredis, the C client library of Redis.
+// One connection to the server of one node. It sends commands over a Socket, and parses the replies with
+// hiredis, the C client library of Redis.
 //
 //     state       | meaning                                       | transitions
 //     ------------+-----------------------------------------------+----------------------------------
@@ -16,9 +16,7 @@
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
 // and are written directly behind the handshake. No function blocks except blocking_receive().
 //
-// A *round* sends a command to the nodes and counts their votes. It is the *requester* of its commands on
-// this connection. A reply is *pending* until it is received. It is *late* if its round has ended meanwhile.
-// PendingReplies says to which command a reply belongs.
+// PendingReplies says to which command a reply belongs. (Words: pending_replies.hpp.)
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -1,5 +1,5 @@
-// A *round* sends a command to the nodes and counts their votes. The Node objects read from the connections,
-// and call on_progress(). `woken_` is the list of the rounds that can continue.
+// The Node objects read from the connections, and call on_progress(). `woken_` is the list of the rounds that
+// can continue.
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).

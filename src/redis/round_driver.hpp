@@ -1,5 +1,5 @@
-// Executes the steps of a QuorumRound over real connections: sends the command of the round to the N Redis
-// masters (the *nodes*), takes their answers, and reports each event to the round.
+// Executes the steps of a QuorumRound over real connections: sends the command of the round to the nodes,
+// takes their answers, and reports each event to the round.
 //
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
 // to one node. If the node is a Redis Cluster, NodeTable chooses the Node of one of its servers, and the

@@ -1,7 +1,6 @@
-// The rounds on shared connections that can continue. A *round* sends a command to N Redis masters and counts
-// their votes. The replies come on connections that many rounds share. The thread that reads a reply, which
-// is that of an event loop or the leading one of Lane, wakes the round to which the reply belongs.
-// Then the same thread continues with the woken rounds.
+// The rounds that can continue. The replies come on connections that many rounds share. The thread that reads
+// a reply, which is that of an event loop or the leading one of Lane, wakes the round to which the reply
+// belongs. Then the same thread continues with the woken rounds.
 #pragma once
 
 #include <utility>

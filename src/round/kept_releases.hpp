@@ -17,9 +17,9 @@
 //                                    | on one on which nothing comes for a node_timeout → here, if it was
 //                                    | not sent again before, and its SET is not pending there
 //                                    | on one of too many draining connections, or on one that has drained
-//                                    | for as long as its keys live → given up
+//                                    | for as long as its keys live → dropped
 //     here                           | sent again, on the next connection of any Node object → late
-//                                    | one of too many, or sent too often → given up
+//                                    | one of too many, or sent too often → dropped
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -72,8 +72,8 @@ public:
     bool none() const noexcept { return !any_; }
 
     /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
-    /// now, and no kept release is that of a connection on which it had answered. A server that has ended
-    /// thus gets one attempt, whose connection is not answered, and the next one when it answers again.
+    /// now, and no kept release is that of a connection on which it had answered. So a server that has ended
+    /// gets one attempt, and the next one when it answers again.
     bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
         return may_send_locked(answers, now);

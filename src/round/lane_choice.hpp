@@ -1,7 +1,6 @@
-// Decides which lane the round of a thread uses. A *round* sends one command to N Redis masters and counts
-// their votes. A *lane* is one connection to each of them. The threads of a process have several lanes
-// (lanes.hpp): one that rounds *share*, whose leading thread makes the rounds of all (lane.hpp), and
-// others that one round has for itself at a time.
+// Decides which lane the round of a thread uses. The threads of a process have several lanes (lanes.hpp): one
+// that rounds *share*, whose leading thread makes the rounds of all (lane.hpp), and others that one round has
+// for itself at a time.
 //
 // Few threads are faster with a lane for each round, because they work in parallel. If many ask at the same
 // time, sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
@@ -47,7 +46,7 @@ enum class LaneChoice : std::uint8_t {
 ///     follows another command     | to_follow
 ///     the round of a watchdog     | for_itself
 ///     sharing is switched off     | for_itself
-///     the leader is late          | for_itself
+///     leader_is_late              | for_itself
 ///     calm > 0                    | shared
 ///     calm = 0                    | for_itself
 constexpr LaneChoice choose_lane(const LaneSituation& in) noexcept {

@@ -2,9 +2,9 @@
 // belongs, so that no reply is ever taken for the reply to another command (rule D1 in docs/rules.md).
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
-// *requester* of a command is the round that has sent it, and awaits its reply. A round is one command, or
-// several with the same verb, sent to the nodes. It can end before each node has replied. Its entries then
-// stay behind without a requester. A reply without a requester is *late*, and is dropped.
+// *requester* of a command is the round that has sent it, and awaits its reply. The round can end before each
+// node has replied. Its entries then stay behind without a requester. A reply without a requester is *late*,
+// and is dropped.
 //
 //     entry    | meaning                                      | transitions
 //     ---------+----------------------------------------------+----------------------------------------------
@@ -15,10 +15,8 @@
 // commands.
 //
 // Some commands are sent on the connection on which an earlier command is pending, because they could
-// overtake it on another connection. The entries have what is needed to find this connection. In the table,
-// the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket* identifies
-// a client that waits in a queue, and enter_queue is the command with which this client enters the queue. The
-// *holder description* is a text beside the lock for people to read:
+// overtake it on another connection. The entries have what is needed to find this connection (words:
+// nodes.hpp):
 //
 //     pending here                            | follows on this connection
 //     ----------------------------------------+------------------------------------------------
@@ -57,7 +55,8 @@
 
 namespace redlock::detail {
 
-/// The base class of all that can await replies. PendingReplies only compares its address.
+/// The base class of all that can await replies: rounds, and a Connection, for commands of its own.
+/// PendingReplies only compares its address.
 class Requester {
 protected:
     Requester() = default;
@@ -65,8 +64,8 @@ protected:
 };
 
 /// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
-/// because of the release. Without a limit, the client would connect again and again. The count is set to
-/// zero if the server answers that it executes nothing at present (BUSY or LOADING).
+/// because of the release. Without a limit, the client would connect again and again. PendingReply::repeats
+/// is set to zero if the server answers that it executes nothing at present (BUSY or LOADING).
 inline constexpr std::uint8_t max_release_repeats = 8;
 
 /// One entry: a command that was sent, and its reply.
@@ -84,7 +83,7 @@ struct PendingReply {
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;
     std::uint64_t bound = 0;                        ///< if it binds: the hash value of `owner`
-    std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
+    std::chrono::milliseconds ttl{};                ///< no key that this command leaves lives longer
     std::string owner{};                            ///< if it binds or releases
     std::vector<std::string> resources{};           ///< if it releases
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
@@ -134,6 +133,7 @@ struct LateReplies {
     std::vector<Bound> bound{};
 };
 
+/// The queue of a connection. Also a list of releases that were taken off a connection.
 class PendingReplies {
 public:
     /// Returns the number of pending entries.
@@ -370,7 +370,8 @@ public:
         return found;
     }
 
-    /// Returns a bit for each resource. Several resources can have the same bit.
+    /// Returns a bit for each resource. Several resources can have the same bit. A SET can then follow a
+    /// release without need.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
         for (const auto& resource : resources) bits |= std::uint64_t{1} << hash_of(resource) % 64;

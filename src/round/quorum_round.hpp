@@ -3,14 +3,12 @@
 //
 // ---- What a round is
 //
-// A *node* is one of N independent Redis masters. A *round* sends a command, such as a SET, to the nodes. The
-// reply of a node is its *vote*: the node grants the command or refuses it. The vote is unknown if no usable
-// reply has come. The command determines how many grants are needed: most commands, such as an acquisition,
-// need those of a majority of the N nodes, the command that enters a queue needs one, and a query none.
+// A round sends a command, such as a SET, to the nodes, and counts their votes (nodes.hpp). Most commands,
+// such as an acquisition, need the grants of a majority of the N nodes, the command that enters a queue needs
+// one, and a query none.
 //
-// A *request* is a command and the set of nodes to which the command goes. Most rounds have one request. A
-// watchdog extends several locks in one round, and each of these extensions is a request. All requests of a
-// round have the same *verb*, which is the kind of the command. The commands for one node are sent together.
+// Most rounds have one request. A watchdog extends several locks in one round, with a request for each. All
+// requests of a round have the same verb. The commands for one node are sent together.
 //
 // The *caller* is the code that needs the round. A round is given:
 //
@@ -128,7 +126,7 @@
 // ---- The phases of the round
 //
 // In each phase, the step `ask` comes for some nodes, and then usually the step `wait`. The untrusted nodes
-// have one node_timeout together, in two halves. A node that was postponed in the first half can be asked in
+// share one node_timeout, which has two halves. A node that was postponed in the first half can be asked in
 // the second one:
 //
 //     phase       | nodes to ask                                | ends
@@ -368,8 +366,8 @@ public:
 
     // ---- Steps
 
-    /// Returns the next step. The driver must execute it before the next call. The first row that applies
-    /// decides:
+    /// Returns the next step. The driver must execute it before the next call. (goes_on_waiting() repeats
+    /// some conditions of this function.) The first row that applies decides:
     ///
     ///     situation                                       | step
     ///     ------------------------------------------------+--------------------------------------
@@ -404,14 +402,13 @@ public:
     ///
     /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
     /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
-    /// no further node, so that clients that compete for a lock give up soon.
+    /// no further node, so that attempts that compete for a lock end soon.
     bool needs(std::size_t node) const {
         if (refused_to_acquire()) return false;
         const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
-            // With several requests, a node that is being asked may have granted this request already, and
-            // is then counted twice. Therefore the result can be false although the request needs the node.
-            // The node is then asked in the phase second_half, in which nothing is counted twice.
+            // With several requests, a node that is being asked may have granted this one already, and is
+            // then counted twice. If the result is false for this reason, the node is asked in second_half.
             const auto& votes = counts()[i];
             const bool possible = votes.granted + votes.pending >= needed_;
             const bool enough = votes.granted + expected_grants >= needed_;
@@ -710,7 +707,8 @@ private:
 
     /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
-    /// that has come in time, but was not read because this process was suspended.
+    /// that has come in time, but was not read because this process was suspended. (A driver that shares
+    /// connections reads first, see Lane::Asker::reads_first.)
     std::optional<std::size_t> find_overdue() {
         if (!overdue_) return std::nullopt;
         for (std::size_t node = 0; node < size_; ++node)

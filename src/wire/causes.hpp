@@ -1,6 +1,5 @@
-// The tables of the outcomes of an operation and of the causes of an unknown vote. In a round, each of the N
-// Redis masters (the *nodes*) grants or refuses a command. Its vote is unknown if it gives no usable answer.
-// Each cause has one row, which is read by
+// The tables of the outcomes of an operation and of the causes of an unknown vote. Each cause has one row,
+// which is read by
 //
 // - the messages of the error category (error.cpp),
 // - is_transient(), which decides whether it is useful to retry (rule D7 in docs/rules.md),

@@ -1,7 +1,6 @@
-// What comes back over the wire, and what it means as a vote. In a round, a command is sent to each of N
-// Redis masters (the *nodes*). The vote of a node is *granted*, *refused* or *unknown*. It is unknown if the
-// reply is an error or is not understood, and it then has a *cause*, which is an error code. (One error is a
-// refusal with a cause, see error_to_vote().)
+// What comes back over the wire, and what it means as a vote. The vote is unknown if the reply is an error or
+// is not understood, and it then has a *cause*, which is an error code. (One error is a refusal with a cause,
+// see error_to_vote().)
 #pragma once
 
 #include <redlock/error.hpp>

@@ -1,7 +1,6 @@
-// The Lua scripts that run on the nodes, the N Redis masters that vote. Each script is one atomic step on its
-// node. The text of each script is a .lua file in src/wire/lua. The file says which keys and arguments the
-// script takes, and what it returns. The build puts the functions that it calls in front of it, from
-// prelude.lua and quarantine.lua.
+// The Lua scripts that run on the nodes. Each script is one atomic step on its node. The text of each script
+// is a .lua file in src/wire/lua. The file says which keys and arguments the script takes, and what it
+// returns. The build puts the functions that it calls in front of it, from prelude.lua and quarantine.lua.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -27,11 +26,10 @@ REDLOCK_EXPORT extern const Script compare_and_delete;
 REDLOCK_EXPORT extern const Script compare_and_expire;
 
 // The general forms of the acquisition, the extension and the release. They are used for several resources,
-// on nodes with a quarantine (the time for which a node that has lost its data does not vote,
-// quarantine.hpp), and with the queue of waiters. With fencing, `acquire` also counts how many holders a
-// resource has had so far. The largest count of all nodes is the fencing token of the lock.
-// `raise_counts` is the second round of fencing: it raises the counts of nodes that have counted fewer
-// holders than others.
+// on nodes with a quarantine (quarantine.hpp), and with the queue of waiters. With fencing, `acquire` also
+// counts how many holders a resource has had so far. The largest count of all nodes is the fencing token of
+// the lock. `raise_counts` is the second round of fencing: it raises the counts of nodes that have counted
+// fewer holders than others.
 REDLOCK_EXPORT extern const Script acquire;
 REDLOCK_EXPORT extern const Script extend;
 REDLOCK_EXPORT extern const Script release;
@@ -43,9 +41,9 @@ REDLOCK_EXPORT extern const Script reader_extend;
 REDLOCK_EXPORT extern const Script reader_release;
 REDLOCK_EXPORT extern const Script reader_raise_counts;
 
-// The other scripts. `enter_queue` puts a client into the queue in which clients (*waiters*) wait for a
-// resource. `describe_holder` writes a text beside the lock for people to read. `query` reads the state of
-// one resource, and `exist` only which of several resources exist.
+// The other scripts. `enter_queue` puts a waiter into the queue of a resource. `describe_holder` writes the
+// description of a holder. `query` reads the state of one resource, and `exist` only which of several
+// resources exist.
 REDLOCK_EXPORT extern const Script enter_queue;
 REDLOCK_EXPORT extern const Script describe_holder;
 REDLOCK_EXPORT extern const Script query;

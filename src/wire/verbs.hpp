@@ -1,7 +1,6 @@
-// The table of verbs. A *verb* is the kind of a command that is sent to the nodes, which are N Redis masters
-// that vote. The table has one row for each verb, with every property that the library needs to know. No
-// other file compares verbs, except for acquires() in nodes.hpp, which programs with their own Nodes use. A
-// new verb is a new row here, its Lua file, and the place that uses it.
+// The table of verbs, the kinds of commands. It has one row for each verb, with every property that the
+// library needs to know. No other file compares verbs, except for acquires() in nodes.hpp, which programs
+// with their own Nodes use. A new verb is a new row here, its Lua file, and the place that uses it.
 //
 // A verb has up to three forms. A form is the script that carries out the command (or a plain SET), with the
 // keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
@@ -24,8 +23,7 @@
 
 namespace redlock::detail {
 
-/// How many nodes must grant a command before its round is decided. A round is one command that is sent to
-/// the nodes, with their votes. A quorum is a majority of the nodes.
+/// How many nodes must grant a command before its round is decided.
 enum class VotesNeeded : std::uint8_t { quorum, one, none };
 
 /// What a command does to the keys on a node.
@@ -35,10 +33,9 @@ enum class KeyEffect : std::uint8_t {
                   ///< as this command is unanswered (rule B5 in docs/rules.md).
     extends,      ///< Raises the expiry of the resource.
     releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
-    enqueues,     ///< Adds the ticket of a waiter, a client that waits for the resource, to its queue. The
-                  ///< acquisition that removes the ticket must be sent on the same connection.
-    describes,    ///< Writes the description of a holder, a text beside the lock for people to read. Nobody
-                  ///< waits for the reply.
+    enqueues,     ///< Adds the ticket of a waiter to the queue of the resource. The acquisition that removes
+                  ///< the ticket must be sent on the same connection.
+    describes,    ///< Writes the description of a holder. Nobody waits for the reply.
     undescribes,  ///< Deletes the description after the release.
 };
 
