@@ -27,9 +27,8 @@ enum class Lane::Waited : std::uint8_t {
 /// What has become of a round that a thread has put into the inbox.
 enum class Lane::Posted : std::uint8_t { as_leader, to_leader, refused };
 
-/// A round and the thread that asks for it. Both the thread and the leader, while it notifies the thread,
-/// count as users of the object. Therefore the leader can do that without a mutex, even if the thread has
-/// returned meanwhile.
+/// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
+/// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker {
 public:
     Asker() = default;
@@ -97,7 +96,7 @@ public:
 
     // Written by the leader, before it wakes the thread.
     bool has_ended = false;  ///< the leader has nothing to do for the round any more
-    bool over = false;       ///< the thread leads, and has seen that the round has ended
+    bool over = false;       ///< it is the round of the leader, and wake_ended() has seen its end
     std::exception_ptr failure{};
     std::optional<NodeGroup::OngoingRound> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
@@ -209,8 +208,8 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
     return true;
 }
 
-/// Puts a round into the inbox. If another thread leads, the round has copies of its arguments. A leader that
-/// nobody may join may block, so it would not see the round.
+/// Puts a round into the inbox. If another thread leads, copies the arguments first, without the mutex.
+/// Refused while the lane is closed.
 auto Lane::post(Asker& own, bool& is_first) -> Posted {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
@@ -342,7 +341,8 @@ void Lane::stop_leading() noexcept {
 }
 
 void Lane::make_turn(Asker& own) {
-    // Nobody has read from the connections since the last round. A server may have closed one.
+    // Nobody has read from the connections since the last round. A server may have closed one. If the last
+    // read was just now, this one is saved.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
     // It must exist before the inbox is taken, because a later round may use it.
     if (admits_ == Admits::all) make_wakeup();
@@ -355,17 +355,17 @@ void Lane::make_turn(Asker& own) {
     (void)advance_woken();
 }
 
-/// If `own` is the only round, and nobody may join now, nobody does until the end of the turn: a late reply
-/// is that of a round that is over.
+/// Closes the lane if `own` is the only round, and nobody may join now. This stays so until a round ends,
+/// because a command must follow only what such a round has left behind.
 void Lane::begin_new_rounds(const Asker* own) {
     Asker* chain = nullptr;
     {
         const std::lock_guard guard{mutex_};
         chain = inbox_.first();
-        const auto others = [own](const Askers& list) {
+        const auto has_others = [own](const Askers& list) {
             return list.last() && (list.first() != own || list.last() != own);
         };
-        is_alone_ = own && !may_be_joined_locked() && !others(active_) && !others(inbox_);
+        is_alone_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
         is_closed_ = is_alone_;
         inbox_ = {};
         for (auto* it = chain; it; it = it->next) it->is_new = false;
@@ -438,8 +438,7 @@ Clock::time_point Lane::write() {
         const auto now = network_.clock().now();
         try {
             until = group_.write_collected(now);
-        } catch (const std::bad_alloc&) {  // for a release that is to be sent again, which is no matter of
-                                           // the rounds
+        } catch (const std::bad_alloc&) {  // while sending a release again; tries again later
             until = now + 10ms;
         }
     } while (advance_woken());
@@ -470,8 +469,8 @@ void Lane::poll(Asker& own, Clock::time_point until) {
     take_ready();
 }
 
-/// Reads from the connections whose entries are ready. If there is no memory for a release that is to be sent
-/// again, a later turn tries again.
+/// Reads from the connections whose entries are ready. Without memory for a release that is to be sent again,
+/// a later turn tries again.
 void Lane::take_ready() {
     try {
         group_.take_ready(entries_);
@@ -535,7 +534,7 @@ void Lane::publish_late_replies() noexcept {
         bound_late_.swap(late.bound);
         binds_all_ = !complete || (binds_all_ && left_ > 0);
         has_late_replies_ = late.any;
-        // Otherwise those that are to follow would try again and again.
+        // Otherwise Lanes::make_round() would choose this lane again and again in vain.
         if (may_be_joined_locked()) is_closed_ = false;
     }
 }
@@ -613,7 +612,7 @@ auto Lane::resign() noexcept -> Resigned {
         is_closed_ = false;
         for (auto* it = inbox_.last(); it && !successor; it = it->previous) {
             if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
-            ++it->users;  // its thread cannot return yet, because it needs the mutex in order to lead
+            ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
             successor.reset(it);
         }
         if (!successor && !inbox_.empty()) return Resigned::not_yet;
@@ -639,7 +638,9 @@ void Lane::read_late() noexcept {
 }
 
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
-/// Returns when to call the function again. See NodeGroup::send_unsent().
+/// Returns when to call the function again: soon if bytes are unsent; if only a reply is missing, after a
+/// node_timeout, when check_silence() can send the release again. After a node_timeout without success, the
+/// next round or the destructor does the rest.
 Clock::time_point Lane::send_unsent(Clock::time_point now) {
     {
         const std::lock_guard guard{mutex_};

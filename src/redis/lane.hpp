@@ -1,13 +1,18 @@
-// The rounds of threads in one *lane*, which is a connection to each node and those that it replaces. A
-// *round* sends one command to N Redis masters, the *nodes*, and counts their votes. Each thread that asks
-// for a round blocks until it is over.
+// The rounds of threads on one lane, a set of connections to the nodes. Each thread that asks for a round
+// blocks until it is over.
 //
-// A thread that finds nobody on the lane *leads*: it alone uses the connections. On the lane that threads
-// share, it makes the rounds of all. Other lanes are mostly used by one thread at a time. Another thread
-// comes only if its command must follow one that is unanswered there. While there is no such command, nobody
-// is admitted, and the leader waits for a single reply in a recv() that blocks. In each turn, the leader
-// begins the new rounds, writes their commands together, waits for replies, and continues with the rounds
-// that have got one. The other threads sleep. The life of a round:
+// A thread that finds nobody on the lane is its *leading thread* (here also *leader*, unlike the class
+// Leader). It alone uses the connections. In each turn, it begins the new rounds, writes their commands
+// together, waits for replies, and continues with the rounds that have got one. There are two kinds of lanes:
+//
+//     lane      | rounds that the leader makes
+//     ----------+--------------------------------------------------------------------------------------------
+//     all       | those of all threads that come; the other threads sleep
+//     followers | mostly its own only; those of other threads while a reply is missing that their commands
+//               | must follow. At other times the lane is *closed*, and the leader waits for a single reply
+//               | in a recv() that blocks
+//
+// The life of a round:
 //
 //     state   | meaning                                  | transitions
 //     --------+------------------------------------------+-------------------------------------------------
@@ -15,11 +20,11 @@
 //             |                                          | it could not begin
 //     active  | the leader makes it                      | its last step, or an exception → ended;
 //             |                                          | its thread has left → ended
-//     ended   | the leader has no step left to make      | the leader wakes its thread → over
-//     over    | the leader has woken its thread, which   |
+//     ended   | the leader has no step left to make      | the leader wakes its thread → done
+//     done    | the leader has woken its thread, which   |
 //             | returns                                  |
 //
-// In each state but `over`, the thread may leave (rule 6).
+// In each state but `done`, the thread may leave (rule 6).
 //
 // These are the rules, which tests/model/shared_reading.pml checks:
 //
@@ -81,7 +86,7 @@ inline constexpr auto* leader_gets_no_processor = "the thread that makes this ro
 
 class Lane {
 public:
-    /// Which rounds other threads make on the lane while one leads.
+    /// Which other rounds the leader makes.
     enum class Admits : bool {
         followers,  ///< those whose commands must follow another one
         all
@@ -96,14 +101,13 @@ public:
 
     /// For how long a thread sleeps while another one makes its round.
     enum class Follows : std::uint8_t {
-        not_at_all,  ///< It leaves the round at once. The command is sent nevertheless.
+        not_at_all,  ///< It leaves the round at once. The leader sends the command.
         until_its_end,
         with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
     };
 
     /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round(). Returns
-    /// false, and does nothing, if another thread has the lane for itself, and there is nothing to follow any
-    /// more.
+    /// false, and does nothing, if the lane is closed, because there is nothing to follow any more.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Follows follows = Follows::with_grace);
 
@@ -206,13 +210,14 @@ private:
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
     bool is_led_ = false;
-    bool is_closed_ = false;  // nobody may join the leader, who may block in a recv()
+    bool is_closed_ = false;  // the leader may block in a recv(), so that it sees no new round
     // Made when it is first needed. Null if there is no descriptor left, and on the lanes that mostly one
     // thread uses. The leader then looks into the inbox in time.
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     Askers free_{};  // they are used again
     std::size_t free_count_ = 0;
+    // The owners that bind this lane (pending_replies.hpp).
     std::vector<detail::LateReplies::Bound> bound_left_{};  // by the rounds that were left
     std::vector<detail::LateReplies::Bound> bound_late_{};  // by those that are over
     bool binds_all_ = false;                                // there was no memory for these lists
@@ -236,7 +241,7 @@ private:
     std::atomic<bool> has_late_replies_{false};
     std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of these replies
 
-    std::atomic<Clock::time_point> unsent_since_{};
+    std::atomic<Clock::time_point> unsent_since_{};  // or since check_silence() has sent something
     std::unique_ptr<BackgroundTask> sender_{};
 };
 

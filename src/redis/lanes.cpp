@@ -39,7 +39,7 @@ void Lanes::close(std::span<NodeGroup* const> others) noexcept {
 
 // ---- The choice of a lane
 
-/// Returns true if the calling thread takes a turn of a watchdog.
+/// Returns true if the calling thread is that of a watchdog, which sets a thread-local variable.
 static bool in_watchdog() noexcept {
     return detail::renewal_context().renewals != nullptr;
 }
@@ -66,7 +66,7 @@ auto Lanes::find_locked(Test test) noexcept -> CountedLane* {
 }
 
 /// Returns the lane on which a command is unanswered that this one must follow, or null. A SET that overtakes
-/// a release is only refused, so it does not wait for another thread in order to follow.
+/// a release is only refused, so it follows only on a lane that no round uses.
 auto Lanes::find_to_follow_locked(const Command& command) noexcept -> CountedLane* {
     if (auto* const lane = find_locked([&](const CountedLane& it) { return it.binds(command); })) return lane;
     return find_locked(
@@ -123,7 +123,7 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Cou
                              .leader_is_late = shared_.is_late(),
                              .calm = next};
     const std::lock_guard guard{mutex_};
-    CountedLane* to_follow = nullptr;
+    CountedLane* to_follow = nullptr;  // of the first request; without_overtaking() excludes the others
     if (!leaves_nodes_out(requests))
         for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
             to_follow = find_to_follow_locked(requests[i].command);
@@ -229,7 +229,7 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
 void Lanes::make_round(std::span<const Request> requests, const RoundLimits& limits,
                        std::span<Tally> tallies) {
     const UnderWay round{rounds_};
-    for (bool made = false; !made;) {
+    for (bool made = false; !made;) {  // again if the chosen lane was closed meanwhile
         auto& lane = choose(requests, round.count());
         const Use use{*this, lane};
         read_late();

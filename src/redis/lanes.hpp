@@ -1,6 +1,5 @@
-// The nodes of a RedisNodes as the threads of a program use them: several *lanes*. A lane is one connection
-// to each node (and the connections that it replaces), and the rounds on it are made by one thread at a time
-// (lane.hpp). lane_choice.hpp decides which lane a round uses.
+// The lanes of a RedisNodes, which the threads of a program use (lane.hpp). lane_choice.hpp decides which
+// lane a round uses.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -41,7 +40,7 @@ public:
 private:
     struct CountedLane : Lane {
         using Lane::Lane;
-        std::size_t users = 0;  // rounds on it; guarded by mutex_
+        std::size_t users = 0;  // rounds on it; guarded by Lanes::mutex_
     };
     class Use;
 
@@ -57,7 +56,7 @@ private:
     std::unique_ptr<CountedLane> leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 
-    const std::vector<NodeConfig> configs_;
+    const std::vector<NodeConfig> configs_;  // with a Server for each node, which all lanes share
     const NodesOptions options_;
     Network& network_;
     const std::size_t processors_;
