@@ -128,10 +128,9 @@ Flow Attempt::run() {
 // the token: the next holder needs grants of a majority, and at least one of these nodes has counted up to
 // the token. docs/protocol.md has the details.
 //
-// A node that restarts begins a new count with its wall clock. If the others raised their counts to one that
-// is far ahead of all wall clocks, by an error or a forgery, a restarted node would begin below them.
-// Therefore a node refuses to raise its count to one that is ahead of its own wall clock by more than a day
-// and twice NodesOptions::quarantine.
+// A node that restarts begins to count with its wall clock. So that it does not begin below the others, a
+// node refuses to raise its count to one that is ahead of its wall clock by more than a day and twice
+// NodesOptions::quarantine.
 //
 // In these functions, `tally` has the votes of the round that acquired, and `raised` those of a round that
 // raised the counts.

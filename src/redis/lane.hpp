@@ -9,8 +9,8 @@
 //     ----------+--------------------------------------------------------------------------------------------
 //     all       | those of all threads that come; the other threads sleep
 //     followers | mostly its own only; those of other threads while a reply is missing that their commands
-//               | must follow. At other times the lane is *closed*, and the leader waits for a single reply
-//               | in a recv() that blocks
+//               | must follow. At other times the lane is *closed*, and the leader may wait for a reply in
+//               | a recv() that blocks
 //
 // The life of a round:
 //

@@ -15,10 +15,8 @@
 //     what                   | meaning
 //     -----------------------+-------------------------------------------------------------------------------
 //     requests               | the commands and their nodes
-//     RoundLimits            | The deadline of the caller, its stop token, and `awaits_answers`. This flag
-//                            | is false if the caller does not wait for the replies. The command is then a
-//                            | release, or it writes a *description*, a text that a holder leaves for people
-//                            | to read.
+//     RoundLimits            | see nodes.hpp. If `awaits_answers` is false, the command is a release, or it
+//                            | writes a *description*, a text that a holder leaves for people to read
 //     node_timeout           | the time that one node may take in this round, including connecting
 //     round_order            | how an acquisition asks the trusted nodes: one after the other
 //                            | (Round::sequential) or all at once
@@ -504,7 +502,7 @@ private:
 
     Count one_{};                // for a single request, so that no memory is allocated
     std::vector<Count> many_{};  // for several requests
-    bool must_recount_ = true;   // the next two numbers are out of date
+    bool must_recount_ = true;   // a vote or a stage has changed since recount()
     std::size_t undecided_ = 0;  // the number of undecided requests
     std::size_t impossible_ = 0;
 

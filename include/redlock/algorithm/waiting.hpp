@@ -41,28 +41,8 @@
 //                            | another attempt_spacing for each waiter in front
 //     any                    | if the waiter has made no attempt for 7 to 14 s (longest_without_attempt)
 //
-// If something goes wrong with the queue, a client acquires the lock late or out of order:
-//
-//     event                                  | what happens then
-//     ---------------------------------------+---------------------------------------------------------
-//     a waiter has died                      | it is not subscribed any more, so a release skips it
-//     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
-//     a holder has died                      | its key expires, and the first four waiters send questions.
-//                                            | If the resource is free, a question reserves it for the
-//                                            | first waiter, as a release does
-//     a message is lost                      | the waiters send other questions
-//     the home node has lost its data        | the questions put the waiters back in order
-//     the home node does not answer          | the waiter goes to the next node. After 5 s (shortest_stay)
-//                                            | it goes back, if the old node answers attempts again
-//     the release wakes no waiter, because   | the first waiter sends another question
-//     the holder uses another library, or    |
-//     a lock without `fair`                  |
-//     the home node has a key that belongs   | the attempts of the first waiter succeed if the other nodes
-//     to no holder                           | are free
-//     the home node always reports a holder, | every waiter makes an attempt every 7 to 14 s
-//     or other waiters that do not exist     |
-//
-// The steps of a waiter are in src/flow/place_in_queue.cpp.
+// If something goes wrong with the queue, a client acquires the lock late or out of order. docs/waiting.md
+// has a table of such faults, and what they cost. The steps of a waiter are in src/flow/place_in_queue.cpp.
 #pragma once
 
 #include <redlock/clock.hpp>
