@@ -50,9 +50,9 @@
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
 //    leaves. The leader begins it, hands it to the connections, and then ends it.
-// 8. What the leader touches of a round outlives the call of its thread: a thread that sleeps makes copies of
-//    its requests. The round that was left belongs to the leader. A thread that has left is never named as a
-//    successor. If all threads have left, the leader writes their releases before it leaves.
+// 8. A thread that sleeps makes copies of its requests, so everything that the leader uses of a round
+//    outlives the call of its thread. A round that was left belongs to the leader. A thread that has left is
+//    never named as a successor. If all threads have left, the leader writes their releases before it leaves.
 //
 // The mutex of a lane is not held during a system call. Otherwise a thread of low priority would often lose
 // its processor with a mutex that the others need.

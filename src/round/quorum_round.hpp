@@ -15,8 +15,7 @@
 //     what                   | meaning
 //     -----------------------+-------------------------------------------------------------------------------
 //     requests               | the commands and their nodes
-//     RoundLimits            | see nodes.hpp. If `awaits_answers` is false, the command is a release, or it
-//                            | writes a *description*, a text that a holder leaves for people to read
+//     RoundLimits            | see nodes.hpp; `awaits_answers` can be false for a release or describe_holder
 //     node_timeout           | the time that one node may take in this round, including connecting
 //     round_order            | how an acquisition asks the trusted nodes: one after the other
 //                            | (Round::sequential) or all at once
