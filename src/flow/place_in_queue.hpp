@@ -124,7 +124,7 @@ private:
     const Resources resource_;
     const Clock::time_point until_;
     const Clock::time_point begun_;
-    RoundLimits limits_;  // of the present wait
+    RoundLimits limits_;  // of the present or last wait
     State state_ = State::away;
     std::unique_ptr<Waiter> waiter_{};
     NodeSet homes_{};                                      // the nodes at which it may wait

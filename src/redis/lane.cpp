@@ -370,7 +370,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         inbox_ = {};
         for (auto* it = chain; it; it = it->next) it->is_new = false;
     }
-    late_ = false;
+    late_ = false;  // this turn shows that the leader has a processor
     if (left_ > 0) end_left();
     while (chain) {
         auto* const next = chain->next;
