@@ -520,11 +520,6 @@ void Connection::take_reply() {
         repeat(release);
         return pending_.received(incoming_);
     }
-    if (command.releases && detail::executes_nothing(incoming_)) {
-        // The release is sent again on another connection.
-        pending_.count_repeats_anew();
-        return fail(detail::cause_of(incoming_), quoted(incoming_.text));
-    }
     if (command.releases && !refused && detail::is_transient_error(incoming_)) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();

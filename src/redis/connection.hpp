@@ -215,9 +215,6 @@ public:
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.
-    /// Returns true if the connection broke because the server executes nothing at present. The answers that
-    /// came before can be taken.
-    bool is_refused() const noexcept { return cause_ == Errc::server_busy || cause_ == Errc::loading; }
     std::error_code cause() const noexcept { return cause_; }
     /// Returns a copy, because the code that receives it may destroy the connection. It may end with a hint
     /// (causes.hpp).

@@ -114,8 +114,7 @@ void Node::leave_address_locked(const Connection& connection) noexcept {
 /// `cause` and `why`, or the failure of a broken connection.
 ///
 /// This function also records that the node has failed, because there may be no round that reports it. It
-/// does so if the connection broke before it was ready, or because the server executes nothing at present
-/// (BUSY or LOADING), and in one of these cases:
+/// does so if the connection broke before it was ready, and in one of these cases:
 ///
 /// - if the node is trusted, and there are such releases, or
 /// - if a probe is under way.
@@ -123,7 +122,7 @@ void Node::drop(std::unique_ptr<Connection> connection, Clock::time_point now, s
                 const char* why) noexcept {
     const bool was_broken = connection->broken();
     const bool had_memory = connection->cause() != std::errc::not_enough_memory;
-    const bool was_ready = (connection->was_ready() && !connection->is_refused()) || !had_memory;
+    const bool was_ready = connection->was_ready() || !had_memory;
     bool has_failed = was_broken && !was_ready;
     {
         const std::lock_guard guard{server_->mutex};

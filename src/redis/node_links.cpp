@@ -367,9 +367,7 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 /// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
 void Node::deliver_answers(Link& it, Clock::time_point now) const {
     auto& connection = *it.connection;
-    const auto next = [&] {
-        return connection.broken() && !connection.is_refused() ? nullptr : connection.answer();
-    };
+    const auto next = [&] { return connection.broken() ? nullptr : connection.answer(); };
     while (const auto* const answer = next()) {
         const auto& requester = *answer->requester;
         const auto answered = connection.pending().answered();

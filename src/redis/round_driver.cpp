@@ -256,10 +256,8 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the node has failed, whatever it answered before. There is one exception:
-    // is_refused() is true if the server has answered BUSY or LOADING. Its earlier answers are valid.
-    if (connection.broken() && !connection.is_refused())
-        return fail(node, connection.cause(), connection.detail());
+    // If the connection broke, the node has failed, whatever it answered before.
+    if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)
         if (!take_answer(node, *answer)) return;
     if (connection.broken()) fail(node, connection.cause(), connection.detail());
@@ -295,7 +293,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
     }
-    if (!round_.has_replied(node) && vote.executed) nodes_[node]->succeeded();
+    if (!round_.has_replied(node)) nodes_[node]->succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     if (const auto hint = detail::hint_for(reply); vote.cause && !redirected && !hint.empty())
         text += "; " + std::string{hint};
@@ -309,16 +307,15 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     return !last;
 }
 
-/// Ends the round for a node that has failed. If its connection broke, a release is sent once more instead,
-/// unless the server executes nothing at present: it would refuse the release again. `executed` is false if
-/// the reply of the server says that it has executed nothing.
+/// Ends the round for a node that has failed. If its connection broke, a release is sent once more instead.
+/// `executed` is false if the reply of the server says that it has executed nothing.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
     const auto told = nodes_[node]->with_server(detail);
     nodes_[node]->failed({cause, told}, now_);
     if (nodes_[node]->in_cluster() && !awaits_reply_[node] && round_.on_unreachable(node, now_))
         if (const auto route = table_.route(node, command(), now_); route.node != nodes_[node])
             return move_to(node, route, {});
-    const bool disconnected = connections_[node]->broken() && !connections_[node]->is_refused();
+    const bool disconnected = connections_[node]->broken();
     const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no

@@ -48,8 +48,7 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(max_kept_connections); }
 
-    /// Keeps the releases to repeat of a connection. `answered` is true if the server has answered on it,
-    /// unless the last answer was that it executes no commands now (BUSY or LOADING).
+    /// Keeps the releases to repeat of a connection. `answered` is true if the server has answered on it.
     void keep(detail::PendingReplies pending, bool answered) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};

@@ -65,7 +65,7 @@ protected:
 
 /// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
 /// because of the release. Without a limit, the client would connect again and again. PendingReply::repeats
-/// is set to zero if the server answers that it executes nothing at present (BUSY or LOADING).
+/// is set to zero if the server refuses the release for now.
 inline constexpr std::uint8_t max_release_repeats = 8;
 
 /// One entry: a command that was sent, and its reply.
@@ -299,11 +299,6 @@ public:
         for (auto i = answered_; i < size_; ++i)
             if (is_repeatable(i)) at(i).releases = false;
         return taken;
-    }
-
-    /// Sets the count of all pending commands to zero, because the server executes nothing at present.
-    void count_repeats_anew() noexcept {
-        for (auto i = answered_; i < size_; ++i) at(i).repeats = 0;
     }
 
     // ---- What must follow on this connection
