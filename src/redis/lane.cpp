@@ -224,7 +224,7 @@ auto Lane::post(Asker& own, bool& is_first) -> Posted {
 /// Sleeps while another thread makes the round. If this takes too long, leaves the round.
 auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows) -> Waited {
     if (follows == Follows::not_at_all) return leave(own);
-    const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command));
+    const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command), own.limits);
     const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
     const auto start = network_.clock().now();
     auto waited = Waited::not_yet;

@@ -87,8 +87,10 @@ public:
     /// Returns the nodes that are Redis Clusters. Several extensions on them are split by RequestsByServer.
     const RedisClusters& clusters() const noexcept { return clusters_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
-    /// Returns how long a round takes at most.
-    Clock::duration longest_round(detail::KeyEffect effect) const noexcept {
+    /// Returns how long a round takes at most. If it awaits no answers, it waits for connections that are
+    /// being made.
+    Clock::duration longest_round(detail::KeyEffect effect, const RoundLimits& limits) const noexcept {
+        if (!limits.awaits_answers) return node_timeout() / 8;
         const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
         return node_timeout() * (in_turn ? static_cast<int>(nodes().size()) : 1);
     }

@@ -450,6 +450,20 @@ TEST_F(SharedRoundsOfThreads, EndALeftRoundBeforeItsReleaseBegins) {
     for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(value(node, "theirs"), "");
 }
 
+// unlock() promises an eighth of node_timeout, beyond which a thread waits for another eighth.
+TEST_F(SharedRoundsOfThreads, AreLeftSoonIfTheyAwaitNoAnswer) {
+    rounds.emplace(memory.configs(), NodesOptions{.node_timeout = 2s}, network);
+    auto& slow = release("slow");
+    auto& unlock = release("mine", {.awaits_answers = false});
+    network.during_wait([&] {
+        begin(slow);
+        begin(unlock);
+        ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
+        EXPECT_FALSE(others.front()->over()) << "it waits for node_timeout";
+    });
+    make(set("mine"));
+}
+
 // The thread that asks for the release returns before the leader sends it.
 TEST_F(SharedRoundsOfThreads, OutliveTheArgumentsOfAThreadThatLeaves) {
     const std::string resource = "a resource with a name that is not short";
