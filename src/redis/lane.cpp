@@ -265,15 +265,7 @@ auto Lane::leave(Asker& own) -> Waited {
             inbox_.remove(own);
             return left;
         }
-        ++left_;
-        for (const auto& [command, to] : own.requests) {
-            released_left_ |= detail::PendingReplies::bits_of(command.resources);
-            try {
-                bound_left_.push_back({detail::PendingReplies::hash_of(command.owner), to});
-            } catch (const std::bad_alloc&) {
-                binds_all_ = true;
-            }
-        }
+        unanswered_.leave(own.requests);
         wakeup = wakeup_.get();
     }
     if (wakeup) wakeup->wake();
@@ -291,28 +283,6 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
             report.cause = cause;
             report.detail = leader_gets_no_processor;
         }
-}
-
-NodeSet Lane::bound_nodes(const Command& command) const noexcept {
-    if (!has_late_replies()) return {};
-    const bool leaves_queue = command.queue && acquires(command.verb);
-    const auto owner = detail::PendingReplies::hash_of(command.owner);
-    const auto ticket = leaves_queue ? detail::PendingReplies::hash_of(command.queue->ticket) : owner;
-    const std::lock_guard guard{mutex_};
-    if (binds_all_) return NodeSet{}.set();
-    NodeSet nodes;
-    for (const auto* const list : {&bound_left_, &bound_late_})
-        for (const auto& it : *list)
-            if (it.owner == owner || it.owner == ticket) nodes |= it.nodes;
-    return nodes;
-}
-
-bool Lane::may_release_before(const Command& command) const noexcept {
-    // What was left is read first. The leader adds it to what is late before it removes it here, so a reader
-    // that looks in the other order could miss it in both.
-    const auto left = released_left_.load();
-    return has_late_replies() && detail::may_follow_release(detail::effect_of(command)) &&
-           ((left | released_late_) & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
 std::size_t Lane::new_rounds() const {
@@ -371,7 +341,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         for (auto* it = chain; it; it = it->next) it->is_new = false;
     }
     late_ = false;  // this turn shows that the leader has a processor
-    if (left_ > 0) end_left();
+    if (unanswered_.any_left()) end_left();
     while (chain) {
         auto* const next = chain->next;
         begin(*chain);
@@ -381,7 +351,7 @@ void Lane::begin_new_rounds(const Asker* own) {
 
 void Lane::begin(Asker& asker) noexcept {
     active_.add(asker);
-    const bool left = left_ > 0 && asker.has_left();
+    const bool left = unanswered_.any_left() && asker.has_left();
     if (left && !asker.must_be_sent()) return end_left(asker);
     try {
         asker.round.emplace(group_, asker.requests, asker.limits, asker.tallies);
@@ -507,36 +477,23 @@ void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
 /// Wakes the threads whose rounds have ended, except the leader.
 void Lane::wake_ended(const Asker* own) noexcept {
     if (ended_.empty()) return;
-    publish_late_replies();
+    find_unanswered();
     while (auto* const asker = ended_.take()) {
         if (asker == own)
             asker->over = true;
-        else if (!wake(*asker, Waited::until_it_is_over))
-            recycle_left(*asker);
+        else if (!wake(*asker, Waited::until_it_is_over)) {
+            unanswered_.end_left();
+            recycle(*asker);
+        }
     }
 }
 
-void Lane::publish_late_replies() noexcept {
-    auto& late = found_late_;
-    late.any = false;
-    late.released = 0;
-    late.bound.clear();  // keeps its memory
-    bool complete = false;
-    try {
-        group_.add_late_replies(late);
-        complete = true;
-    } catch (const std::bad_alloc&) {
-        late.any = true;
-    }
-    released_late_ = late.released;
-    if (late.any || has_late_replies_) {
-        const std::lock_guard guard{mutex_};
-        bound_late_.swap(late.bound);
-        binds_all_ = !complete || (binds_all_ && left_ > 0);
-        has_late_replies_ = late.any;
-        // Otherwise Lanes::make_round() would choose this lane again and again in vain.
-        if (may_be_joined_locked()) is_closed_ = false;
-    }
+void Lane::find_unanswered() noexcept {
+    unanswered_.update([this](detail::LateReplies& late) { group_.add_late_replies(late); });
+    if (!unanswered_.any()) return;
+    // Otherwise Lanes::make_round() would choose this lane again and again in vain.
+    const std::lock_guard guard{mutex_};
+    if (may_be_joined_locked()) is_closed_ = false;
 }
 
 /// Ends the rounds whose threads have left.
@@ -553,18 +510,6 @@ void Lane::end_left(Asker& asker) noexcept {
     if (asker.round) group_.forget(asker.round->driver());
     asker.round.reset();
     end(asker, nullptr);
-}
-
-/// Must be called when publish_late_replies() has considered the round.
-void Lane::recycle_left(Asker& asker) noexcept {
-    {
-        const std::lock_guard guard{mutex_};
-        if (--left_ == 0) {
-            released_left_ = 0;
-            bound_left_.clear();
-        }
-    }
-    recycle(asker);
 }
 
 /// Ends the round of the leader, which has no memory left.
@@ -633,7 +578,7 @@ void Lane::read_late() noexcept {
         read_all();
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next round reads
     }
-    publish_late_replies();
+    find_unanswered();
     stop_leading();
 }
 
@@ -651,7 +596,7 @@ Clock::time_point Lane::send_unsent(Clock::time_point now) {
         if (group_.check_silence(now)) unsent_since_ = now;
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
     }
-    publish_late_replies();
+    find_unanswered();
     const auto since = unsent_since_.load();
     const auto rest = hand_over();
     const auto end = since + node_timeout_;

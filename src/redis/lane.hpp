@@ -65,6 +65,7 @@
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/unanswered.hpp"
 #include "node_group.hpp"
 
 #include <atomic>
@@ -111,16 +112,7 @@ public:
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Follows follows = Follows::with_grace);
 
-    /// Returns true if a SET, an enter_queue or a description is unanswered here although its round is over,
-    /// and the command must follow it.
-    bool binds(const Command& command) const noexcept { return bound_nodes(command).any(); }
-    /// Returns the nodes from which the reply to such a command is missing.
-    NodeSet bound_nodes(const Command& command) const noexcept;
-    /// Returns true if the command can be refused unless it follows a release that may be unanswered here
-    /// although its round is over. May return true for other commands, too.
-    bool may_release_before(const Command& command) const noexcept;
-    /// Returns true if replies are missing although their rounds are over.
-    bool has_late_replies() const noexcept { return left_ > 0 || has_late_replies_; }
+    const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
@@ -181,18 +173,15 @@ private:
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
     void poll(Asker& own, Clock::time_point until);
-    bool may_be_joined_locked() const noexcept {
-        return admits_ == Admits::all || left_ > 0 || binds_all_ || !bound_late_.empty();
-    }
+    bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
     void make_wakeup();
     void take_ready();
     void read_all();
     void end(Asker& asker, std::exception_ptr failure) noexcept;
     void end_left() noexcept;
     void end_left(Asker& asker) noexcept;
-    void recycle_left(Asker& asker) noexcept;
     void wake_ended(const Asker* own) noexcept;
-    void publish_late_replies() noexcept;
+    void find_unanswered() noexcept;
     void give_up(Asker& own) noexcept;
     void stop_leading() noexcept;
     enum class Rest : std::uint8_t { nothing, unconfirmed, unsent };
@@ -217,29 +206,18 @@ private:
     Askers inbox_{};
     Askers free_{};  // they are used again
     std::size_t free_count_ = 0;
-    // The owners that bind this lane (pending_replies.hpp).
-    std::vector<detail::LateReplies::Bound> bound_left_{};  // by the rounds that were left
-    std::vector<detail::LateReplies::Bound> bound_late_{};  // by those that are over
-    bool binds_all_ = false;                                // there was no memory for these lists
 
+    detail::Unanswered unanswered_{};
     std::atomic<bool> late_{false};
-    // The rounds that were left, until the leader has ended them. Written under mutex_.
-    std::atomic<std::size_t> left_{0};
-    std::atomic<std::uint64_t> released_left_{0};  // PendingReply::released of their commands
 
     // Used by the leader only.
     NodeGroup group_;
     Askers active_{};
     Askers ended_{};  // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
-    detail::LateReplies found_late_{};  // by publish_late_replies()
     bool has_tried_wakeup_ = false;
     bool is_alone_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};
-
-    // What the rounds that are over have left behind on the connections. Written by the leader.
-    std::atomic<bool> has_late_replies_{false};
-    std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of these replies
 
     std::atomic<Clock::time_point> unsent_since_{};  // or since check_silence() has sent something
     std::unique_ptr<BackgroundTask> sender_{};

@@ -68,9 +68,11 @@ auto Lanes::find_locked(Test test) noexcept -> CountedLane* {
 /// Returns the lane on which a command is unanswered that this one must follow, or null. A SET that overtakes
 /// a release is only refused, so it follows only on a lane that no round uses.
 auto Lanes::find_to_follow_locked(const Command& command) noexcept -> CountedLane* {
-    if (auto* const lane = find_locked([&](const CountedLane& it) { return it.binds(command); })) return lane;
+    if (auto* const lane =
+            find_locked([&](const CountedLane& it) { return it.unanswered().bound_nodes(command).any(); }))
+        return lane;
     return find_locked(
-        [&](const CountedLane& it) { return it.users == 0 && it.may_release_before(command); });
+        [&](const CountedLane& it) { return it.users == 0 && it.unanswered().may_release_before(command); });
 }
 
 /// Returns the requests without the nodes on which they could overtake a command on another lane.
@@ -78,9 +80,9 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
                                                std::span<Tally> tallies) {
     std::vector<Request> result{requests.begin(), requests.end()};
     const auto leave_out = [&](const CountedLane& lane) {
-        if (&lane == &chosen || !lane.has_late_replies()) return;
+        if (&lane == &chosen || !lane.unanswered().any()) return;
         for (std::size_t i = 0; i < result.size(); ++i) {
-            const auto bound = lane.bound_nodes(result[i].command) & result[i].to;
+            const auto bound = lane.unanswered().bound_nodes(result[i].command) & result[i].to;
             result[i].to &= ~bound;
             for (std::size_t node = 0; node < tallies[i].size(); ++node) {
                 if (!bound[node]) continue;
@@ -101,7 +103,7 @@ auto Lanes::take_idle_locked() -> CountedLane& {
     auto chosen = others_.rend();
     for (auto it = others_.rbegin(); it != others_.rend(); ++it) {
         if ((*it)->users > 0) continue;
-        const bool calm = !(*it)->has_late_replies();
+        const bool calm = !(*it)->unanswered().any();
         if (calm || chosen == others_.rend()) chosen = it;
         if (calm) break;
     }
@@ -141,7 +143,7 @@ auto Lanes::leave(CountedLane& lane) noexcept -> std::unique_ptr<CountedLane> {
     const std::lock_guard guard{mutex_};
     if (--lane.users > 0 || &lane == &shared_ || others_.size() <= options_.max_idle) return nullptr;
     const auto idle = std::ranges::count_if(others_, [](const auto& it) { return it->users == 0; });
-    if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.has_late_replies()) return nullptr;
+    if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.unanswered().any()) return nullptr;
     const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
     auto surplus = std::move(*it);
     others_.erase(it);
@@ -173,7 +175,7 @@ void Lanes::read_late() noexcept {
     {
         const std::lock_guard guard{mutex_};
         const auto is_late = [](const CountedLane& lane) {
-            return lane.users == 0 && lane.has_late_replies();
+            return lane.users == 0 && lane.unanswered().any();
         };
         if (is_late(shared_)) late.front() = &shared_;
         const auto it = std::ranges::find_if(others_, [&](const auto& lane) { return is_late(*lane); });

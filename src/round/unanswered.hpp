@@ -1,0 +1,121 @@
+// What rounds that are over have left unanswered on a lane (lane.hpp). A command on another lane must not
+// overtake it: a release must not overtake its SET (rule B5 in docs/rules.md), and a SET should not overtake
+// the release of its resource, which would refuse it.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include "../wire/verbs.hpp"
+#include "connection_choice.hpp"
+#include "pending_replies.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Any thread may call the functions, unless they say otherwise.
+class Unanswered {
+public:
+    bool any() const noexcept { return any_left() || any_late_; }
+    /// Returns true if a round was left to the leading thread, which has not ended it yet.
+    bool any_left() const noexcept { return left_ > 0; }
+    /// Returns true if a command may have to follow one of these.
+    bool any_bound() const noexcept {
+        const std::lock_guard guard{mutex_};
+        return any_left() || binds_all_ || !bound_late_.empty();
+    }
+
+    /// Returns the nodes from which the reply to a SET, an enter_queue or a description is missing that the
+    /// command must follow.
+    NodeSet bound_nodes(const Command& command) const noexcept {
+        if (!any()) return {};
+        const bool leaves_queue = command.queue && acquires(command.verb);
+        const auto owner = PendingReplies::hash_of(command.owner);
+        const auto ticket = leaves_queue ? PendingReplies::hash_of(command.queue->ticket) : owner;
+        const std::lock_guard guard{mutex_};
+        if (binds_all_) return NodeSet{}.set();
+        NodeSet nodes;
+        for (const auto* const list : {&bound_left_, &bound_late_})
+            for (const auto& it : *list)
+                if (it.owner == owner || it.owner == ticket) nodes |= it.nodes;
+        return nodes;
+    }
+    /// Returns true if the command can be refused unless it follows a release that may be unanswered. May
+    /// return true for other commands, too.
+    bool may_release_before(const Command& command) const noexcept {
+        // What was left is read first. The leader adds it to what is late before it removes it here, so a
+        // reader that looks in the other order could miss it in both.
+        const auto left = released_left_.load();
+        return any() && may_follow_release(effect_of(command)) &&
+               ((left | released_late_) & PendingReplies::bits_of(command.resources)) != 0;
+    }
+
+    /// Records that a round was left.
+    void leave(std::span<const Request> requests) noexcept {
+        const std::lock_guard guard{mutex_};
+        ++left_;
+        for (const auto& [command, to] : requests) {
+            released_left_ |= PendingReplies::bits_of(command.resources);
+            try {
+                bound_left_.push_back({PendingReplies::hash_of(command.owner), to});
+            } catch (const std::bad_alloc&) {
+                binds_all_ = true;
+            }
+        }
+    }
+    /// Records that the leading thread has ended a round that was left. What it has left on the connections
+    /// must have been found by update().
+    void end_left() noexcept {
+        const std::lock_guard guard{mutex_};
+        if (--left_ > 0) return;
+        released_left_ = 0;
+        bound_left_.clear();
+    }
+
+    /// Looks for what the rounds that are over have left on the connections: calls `find` with a LateReplies
+    /// to be filled. Is called by the leading thread.
+    template <class Find>
+    void update(Find find) noexcept {
+        auto& late = found_;
+        late.any = false;
+        late.released = 0;
+        late.bound.clear();  // keeps its memory
+        bool complete = true;
+        try {
+            find(late);
+        } catch (const std::bad_alloc&) {
+            late.any = true;
+            complete = false;
+        }
+        released_late_ = late.released;
+        if (!late.any && !any_late_) return;
+        const std::lock_guard guard{mutex_};
+        bound_late_.swap(late.bound);
+        binds_all_ = !complete || (binds_all_ && any_left());
+        any_late_ = late.any;
+    }
+
+private:
+    mutable std::mutex mutex_{};
+    // Guarded by mutex_.
+    std::vector<LateReplies::Bound> bound_left_{};  // by the rounds that were left
+    std::vector<LateReplies::Bound> bound_late_{};  // by those that are over
+    bool binds_all_ = false;                        // there was no memory for these lists
+    // Written under mutex_.
+    std::atomic<std::size_t> left_{0};
+    std::atomic<std::uint64_t> released_left_{0};  // PendingReply::released of their commands
+    std::atomic<bool> any_late_{false};
+
+    std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of the replies that are late
+    LateReplies found_{};                          // by update()
+};
+
+}  // namespace redlock::detail
