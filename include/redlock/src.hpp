@@ -82,17 +82,18 @@
 #include <redlock/src/redis/group_waiter.cpp>
 #include <redlock/src/redis/lane.cpp>
 #include <redlock/src/redis/lanes.cpp>
+#include <redlock/src/redis/link.cpp>
 #include <redlock/src/redis/listener.cpp>
 #include <redlock/src/redis/node.cpp>
 #include <redlock/src/redis/node_config.cpp>
 #include <redlock/src/redis/node_group.cpp>
-#include <redlock/src/redis/node_links.cpp>
 #include <redlock/src/redis/node_table.cpp>
 #include <redlock/src/redis/redis_cluster.cpp>
 #include <redlock/src/redis/redis_nodes.cpp>
 #include <redlock/src/redis/reply_parser.cpp>
 #include <redlock/src/redis/round_driver.cpp>
 #include <redlock/src/redis/sentinel_query.cpp>
+#include <redlock/src/redis/server.cpp>
 #include <redlock/src/round/nodes.cpp>
 #include <redlock/src/scripts.cpp>
 

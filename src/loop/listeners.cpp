@@ -39,7 +39,7 @@ bool Listeners::join(std::size_t node, User& user, bool probes) {
     // The place of the user is allocated first, so that no listener is left without a user.
     it.users.reserve(it.users.size() + 1);
     if (!it.listener) {
-        auto listener = nodes_[node]->check_out_listener(now, probes);
+        auto listener = nodes_[node]->listeners().check_out(now, probes);
         if (!listener) return false;
         it.until = now + node_timeout_;
         it.listening = listener->listens();
@@ -62,7 +62,7 @@ void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     watches_.end(it.entry);
     try {
         if (keeps && it.listening)
-            nodes_[node]->check_in_listener(std::move(it.listener), network_.clock().now());
+            nodes_[node]->listeners().check_in(std::move(it.listener), network_.clock().now());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
     }
     drop(node);
@@ -96,7 +96,7 @@ void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
 void Listeners::lose_subscription(std::size_t node, const std::string& ticket) noexcept {
     const auto& it = of_[node];
     if (!it.listener || !it.listener->has_issued(ticket)) return;
-    nodes_[node]->drop_listeners();
+    nodes_[node]->listeners().drop_all();
     drop(node);
 }
 
@@ -109,7 +109,7 @@ void Listeners::drop(std::size_t node) noexcept {
     auto& it = of_[node];
     watches_.end(it.entry);
     it.entry = {};
-    if (it.listener) nodes_[node]->drop_listener(std::move(it.listener));
+    if (it.listener) nodes_[node]->listeners().drop(std::move(it.listener));
     it.listening = false;
     it.tickets.clear();
     it.gone.clear();
@@ -156,10 +156,7 @@ void Listeners::subscribe(std::size_t node) {
     if (!connection.broken() && now() < it.until) return;
     if (!connection.broken()) connection.fail(Errc::timed_out, "while it was to listen");
     it.failure = {connection.cause(), connection.detail()};
-    if (connection.was_turned_away())
-        nodes_[node]->refused_to_queue(it.failure, now(), full_server_pause);
-    else if (is_transient(it.failure.cause))
-        nodes_[node]->failed(it.failure, now());
+    (void)nodes_[node]->could_not_listen(connection, now());
     drop(node);
 }
 

@@ -66,7 +66,7 @@ public:
     enum class State : std::uint8_t { none, subscribing, listening };
 
     /// Begins to use the listener of a node, and has it made if there is none. Returns false if this node may
-    /// not be used now, see Node::check_out_listener(). May throw std::bad_alloc.
+    /// not be used now, see ListenerPool::check_out(). May throw std::bad_alloc.
     bool join(std::size_t node, User& user, bool probes);
     /// Returns `none` if the user does not use a listener of this node, or if the listener has failed.
     State state(std::size_t node, User& user) const noexcept;

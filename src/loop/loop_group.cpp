@@ -185,11 +185,8 @@ void LoopGroup::proceed() {
 /// Returns the end of the first limit.
 Clock::time_point LoopGroup::find_connections_to_watch() {
     found_.clear();
-    if (rounds_ > 0) {
-        group_.append_poll_entries(found_);
-        return Clock::never();
-    }
-    group_.append_owing_entries(found_);
+    group_.append_poll_entries(found_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
+    if (rounds_ > 0) return Clock::never();
     auto next = Clock::never();
     std::erase_if(found_, [&, now = now()](const PollEntry& it) {
         const bool unwritten = it.writes || it.socket == nullptr;
@@ -226,7 +223,7 @@ Clock::time_point LoopGroup::watch() {
 /// on, these connections do not collect commands.
 void LoopGroup::detach() noexcept {
     listeners_.drop_all();
-    for (const auto& node : group_.nodes()) node->drop_listeners();
+    for (const auto& node : group_.nodes()) node->listeners().drop_all();
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);

@@ -173,11 +173,6 @@ public:
     /// take_pending() was not called.
     std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
     void write_collected();
-    /// Returns true if the connection was ready before, and its oldest pending command was written before
-    /// this instant. (The time of a handshake is limited by max_connecting.)
-    bool awaits_reply_since_before(Clock::time_point instant) const noexcept {
-        return !broken() && was_ready_ && pending_.oldest_write() < instant;
-    }
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }

@@ -8,7 +8,7 @@ namespace redlock {
 
 GroupWaiter::~GroupWaiter() {
     try {
-        if (listener_) nodes_[home_]->check_in_listener(std::move(listener_), network_.clock().now());
+        if (listener_) nodes_[home_]->listeners().check_in(std::move(listener_), network_.clock().now());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
     }
 }
@@ -40,7 +40,7 @@ bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits&
     const auto start = network_.clock().now();
     if (limits.stop.stop_requested() || start >= limits.deadline) return false;  // begins no probe in vain
     const auto deadline = std::min(start + node_timeout_, limits.deadline);
-    auto listener = nodes_[node]->check_out_listener(start, may_probe);
+    auto listener = nodes_[node]->listeners().check_out(start, may_probe);
     if (!listener) return false;
     const bool is_new = !listener->listens();
     if (await_subscription(*listener, deadline, limits.stop)) {
@@ -54,8 +54,9 @@ bool GroupWaiter::listen_at(std::size_t node, bool may_probe, const RoundLimits&
     const auto now = network_.clock().now();
     if (!connection.broken() && now >= deadline && deadline < limits.deadline)
         connection.fail(Errc::timed_out, "while it was to listen");
-    if (connection.broken()) refusals_.could_not_listen(node, connection, now);
-    nodes_[node]->drop_listener(std::move(listener));
+    if (connection.broken() && nodes_[node]->could_not_listen(connection, now))
+        refusals_.add(node, {connection.cause(), connection.detail()}, now);
+    nodes_[node]->listeners().drop(std::move(listener));
     return false;
 }
 
@@ -115,9 +116,9 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 }
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
-    if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
+    if (listener_) nodes_[home_]->listeners().drop(std::move(listener_));
     if (refused == Errc::lost)
-        nodes_[home_]->drop_listeners();  // The connections of former waiters may lead there, too.
+        nodes_[home_]->listeners().drop_all();  // The connections of former waiters may lead there, too.
     else if (refused)
         refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
 }

@@ -6,6 +6,12 @@
 
 namespace redlock {
 
+using namespace std::chrono_literals;
+
+/// The longest time for which a listener may be unused. Nothing is sent on it, so the client may not notice
+/// that the server has closed it.
+static constexpr auto max_idle_time = 10s;
+
 /// If there are no random numbers for the name of the channel, the connection fails, so that no waiter uses
 /// it.
 Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
@@ -35,6 +41,72 @@ bool Listener::has_issued(std::string_view text) const noexcept {
     const auto* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data() + 1, end, number);
     return parsed.ptr == end && parsed.ec == std::errc{} && number <= tickets_;
+}
+
+// ---- ListenerPool
+
+std::unique_ptr<Listener> ListenerPool::check_out(Clock::time_point now, bool may_probe) {
+    auto& server = *config_.server;
+    const auto health = server.health(now);
+    if (queue_refusal(now)) return nullptr;
+    if (!health.trusted && (!may_probe || !server.begin_probe(now, network_.entropy()))) return nullptr;
+    while (auto listener = health.trusted ? take() : nullptr) {
+        auto& connection = listener->connection();
+        listener->advance();
+        (void)connection.take_messages();  // for an earlier waiter
+        const bool is_old = now - connection.since() >= max_idle_time;
+        if (listener->listens() && !is_old && !server.is_former(connection)) return listener;
+        server.disconnected(connection);
+    }
+    auto [found, first] = server.addresses(config_);
+    return std::make_unique<Listener>(
+        std::make_unique<Connection>(config_, network_, std::move(found), first, now), network_.entropy());
+}
+
+/// Returns the one that was used last, or null.
+std::unique_ptr<Listener> ListenerPool::take() noexcept {
+    const std::lock_guard guard{mutex_};
+    if (unused_.empty()) return nullptr;
+    auto taken = std::move(unused_.back());
+    unused_.pop_back();
+    return taken;
+}
+
+void ListenerPool::check_in(std::unique_ptr<Listener> listener, Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    if (!listener->listens() || unused_.size() >= max_idle_)
+        return config_.server->disconnected(listener->connection());
+    listener->connection().became_idle(now);
+    unused_.push_back(std::move(listener));
+}
+
+void ListenerPool::drop(std::unique_ptr<Listener> listener) noexcept {
+    const auto& connection = listener->connection();
+    if (connection.broken()) config_.server->leave_address(connection);
+    config_.server->disconnected(connection);
+}
+
+void ListenerPool::drop_all() noexcept {
+    while (const auto listener = take()) config_.server->disconnected(listener->connection());
+}
+
+void ListenerPool::drop_former(const char* why) noexcept {
+    const std::lock_guard guard{mutex_};
+    std::erase_if(unused_, [&](const auto& it) {
+        const bool former = config_.server->is_former(it->connection());
+        if (former) config_.server->disconnected(it->connection(), Errc::connection_failed, why);
+        return former;
+    });
+}
+
+void ListenerPool::refused_to_queue(QueueRefusal refusal) {
+    const std::lock_guard guard{mutex_};
+    refusal_ = std::move(refusal);
+}
+
+std::optional<detail::NodeFailure> ListenerPool::queue_refusal(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    return now < refusal_.until ? std::optional{refusal_.why} : std::nullopt;
 }
 
 }  // namespace redlock

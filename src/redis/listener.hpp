@@ -1,15 +1,23 @@
-// A connection that is subscribed to a channel of its own. It serves one waiter after another. Each waiter
-// gets a new ticket, and each message on the channel has the ticket of the waiter that it wakes.
+// The connections on which *waiters*, the clients that wait for a resource in a queue, receive the message
+// that wakes them. A listener is subscribed to a channel of its own. It serves one waiter after another. Each
+// waiter gets a new ticket, and each message on the channel has the ticket of the waiter that it wakes.
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 
+#include "../round/node_health.hpp"
 #include "connection.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock {
 
@@ -39,6 +47,55 @@ private:
     bool subscribed_ = false;  // SUBSCRIBE was sent
     bool confirmed_ = false;
     std::uint64_t tickets_ = 0;
+};
+
+/// How long a waiter does not use a node that has refused to keep a queue.
+inline constexpr Clock::duration queue_refusal_duration = std::chrono::minutes{1};
+/// The same for a node that has too many clients to accept the connection of the waiter.
+inline constexpr Clock::duration full_server_pause = std::chrono::seconds{1};
+
+/// Why a server keeps no queue, and until when this is assumed.
+struct QueueRefusal {
+    detail::NodeFailure why{};
+    Clock::time_point until{};
+};
+
+/// The listeners of one node in one lane that no waiter uses. Any thread may call the functions.
+class ListenerPool {
+public:
+    /// `config` must have a Server, and outlive the object, as `network` must. The pool keeps at most
+    /// `max_idle` listeners.
+    ListenerPool(const NodeConfig& config, Network& network, std::size_t max_idle)
+        : config_(config), network_(network), max_idle_(max_idle) {}
+
+    /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while
+    /// the server refuses to keep a queue, or if the node is not trusted. In the latter case, if `may_probe`
+    /// is true and a probe is due, a listener on a new connection is the probe.
+    std::unique_ptr<Listener> check_out(Clock::time_point now, bool may_probe);
+    void check_in(std::unique_ptr<Listener> listener, Clock::time_point now);
+    /// Disconnects a listener that was checked out.
+    void drop(std::unique_ptr<Listener> listener) noexcept;
+    void drop_all() noexcept;
+    /// Disconnects those that lead to a former master.
+    void drop_former(const char* why) noexcept;
+
+    /// Records that the server keeps no queue for this client, for example because the Redis user may not use
+    /// its key.
+    void refused_to_queue(QueueRefusal refusal);
+    /// Returns the reason of the last call of refused_to_queue(), or nothing if its time is over.
+    std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
+
+private:
+    std::unique_ptr<Listener> take() noexcept;
+
+    const NodeConfig& config_;
+    Network& network_;
+    const std::size_t max_idle_;
+
+    std::mutex mutex_{};
+    // Guarded by mutex_.
+    std::vector<std::unique_ptr<Listener>> unused_{};
+    QueueRefusal refusal_{};
 };
 
 }  // namespace redlock

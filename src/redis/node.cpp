@@ -1,112 +1,274 @@
-// One node: its health, the socket of a connection from its beginning to its end, and its listeners.
-// node_links.cpp has the choice of a connection, and what its users do. The caller of a function with the
-// suffix _locked has locked the mutex of the Server.
 #include "node.hpp"
 
-#include "../round/connection_choice.hpp"
+#include "../wire/verbs.hpp"
 #include "redis_cluster.hpp"
 
 #include <algorithm>
 #include <new>
-#include <string_view>
 #include <utility>
 
 namespace redlock {
-namespace {
 
-using namespace std::chrono_literals;
-using detail::NodeFailure;
+using detail::ConnectionChoice;
 
-/// The longest time for which a listener, the connection on which a waiter is woken, may be unused. Nothing
-/// is sent on it, so the client may not notice that the server has closed it.
-constexpr auto max_listener_idle = 10s;
-
-/// Returns the bytes of the first address, which identify the server.
-std::string_view address_bytes(const Resolution& found) {
-    const auto& address = found.addresses().front();
-    return {reinterpret_cast<const char*>(&address.storage), address.length};
-}
-
-NodeConfig completed(NodeConfig config) {
+static NodeConfig completed(NodeConfig config) {
     if (!config.kept_releases) config.kept_releases = std::make_shared<KeptReleases>();
     if (!config.server) config.server = std::make_shared<Server>();
     return config;
 }
 
-}  // namespace
-
 Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(completed(std::move(config))), network_(network), options_(options), server_(config_.server) {}
+    : config_(completed(std::move(config))),
+      network_(network),
+      options_(options),
+      listeners_(config_, network_, options_.max_idle) {
+    if (options_.observed) config_.server->observe();
+}
 
 /// Brings the node up to date before a round.
-void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
+void Node::refresh(Clock::time_point now, detail::QuorumRound& round) {
     (void)check_silence(now);
     drop_unused(now);
-    if (is_calm()) return round.set_health(index, true, false);
-    const std::lock_guard guard{server_->mutex};
-    if (config_.has_sentinels()) drop_former_locked();
-    server_->health.update(now);
-    round.set_health(index, server_->health.trusted(), server_->health.probe_due(now));
+    drop_former();
+    const auto health = config_.server->health(now);
+    round.set_health(options_.index, health.trusted, health.probe_due);
 }
 
-/// Returns true if the connection leads to another server than the one that the Sentinels have named last.
-bool Node::is_former_locked(const Connection& connection) const {
-    const auto& found = connection.resolution();
-    return config_.has_sentinels() && !server_->named.empty() && found.done() && !found.addresses().empty() &&
-           address_bytes(found) != server_->named;
+// ---- The choice of a connection
+
+/// Returns the current connection, or null.
+Link* Node::current_link() const noexcept {
+    const auto it = std::ranges::find_if(links_, [](const auto& link) { return link->is_current(); });
+    return it == links_.end() ? nullptr : it->get();
 }
 
-/// If the Sentinels name another server than before, breaks the connections to the former master, and drops
-/// its unused listeners. The former master may be frozen. When it runs again, it would execute a SET whose
-/// lease has expired meanwhile (docs/protocol.md, Promotion).
-void Node::drop_former_locked() {
-    const auto& found = server_->resolution;
-    if (found && found->done() && !found->addresses().empty()) server_->named = address_bytes(*found);
-    if (named_ == server_->named) return;
-    named_ = server_->named;
-    constexpr auto* why = "the Sentinels name another server";
-    std::erase_if(listeners_, [&](const auto& it) {
-        if (!is_former_locked(it->connection())) return false;
-        add_disconnection_locked(it->connection(), Errc::connection_failed, why);
-        return true;
+/// Returns the draining connection that has a pending command which this command must follow, or null. A SET
+/// need not follow an earlier release. If it overtakes the release, the node only refuses it.
+Link* Node::link_to_follow(const Command& command) const noexcept {
+    const bool leaves_queue = command.queue && acquires(command.verb);
+    const auto find = [&](auto is_bound) -> Link* {
+        const auto it = std::ranges::find_if(
+            links_, [&](const auto& link) { return link->is_draining() && is_bound(link->pending()); });
+        return it == links_.end() ? nullptr : it->get();
+    };
+    // The connection with the SET comes first. Another one may be bound by a description that was written
+    // meanwhile.
+    if (auto* const by_key =
+            find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
+        return by_key;
+    const bool follows_release = detail::effect_of(command) == detail::KeyEffect::undescribes;
+    return find([&](const auto& pending) {
+        return pending.is_bound_to(command.owner) ||
+               (follows_release && pending.has_release_of(command.owner)) ||
+               (leaves_queue && pending.is_bound_to(command.queue->ticket));
     });
-    for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
-        if (is_former_locked(*it->connection)) it->connection->fail(Errc::connection_failed, why);
 }
 
-/// Returns true if the server of this connection may be a former master. This is so if the Sentinels have had
-/// enough time to name another server since connection.since(), which is the instant at which the connection
-/// was begun, or at which it last became idle. A reply alone does not show that the server is still the
-/// master. When a frozen former master runs again, it first answers the commands that it has received. Only
-/// after that does it learn that it was replaced.
-bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
-    return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
+const detail::PendingReply* Node::unanswered_set_of(std::string_view owner) const noexcept {
+    for (const auto& it : links_)
+        if (!it->broken())
+            if (const auto* const set = it->pending().unanswered_set_of(owner)) return set;
+    return nullptr;
 }
 
-// ---- Connections
-
-/// Begins a new connection, to the addresses that were found last. If Sentinels name the server, they are
-/// queried for each connection. Connections that are begun during a query share it.
-std::unique_ptr<Connection> Node::connect(Clock::time_point now) {
-    std::unique_lock lock{server_->mutex};
-    add_event_locked({.kind = NodeEvent::Kind::connecting});
-    auto resolution = server_->resolution;
-    if (!resolution || (resolution->done() && (resolution->addresses().empty() || config_.has_sentinels()))) {
-        lock.unlock();
-        resolution = config_.find_server();
-        lock.lock();
-        server_->resolution = resolution;
+/// Of several requests, RoundDriver::ask() has excluded those that must follow a draining connection.
+CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
+    const auto& first = requests.front().command;
+    drop_former();  // the rounds of another lane may have learned since refresh() that there is one
+    auto* current = current_link();
+    auto* const draining = requests.size() == 1 ? link_to_follow(first) : nullptr;
+    const auto choice = config_.server->choose(
+        {.effect = detail::effect_of(first),
+         .follows_draining = draining != nullptr,
+         .current = current ? current->situation(now) : detail::ConnectionSituation::Current::none,
+         .probe = needed},
+        now, network_.entropy());
+    switch (choice.connection) {
+        case ConnectionChoice::Connection::none: return {};
+        case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
+        case ConnectionChoice::Connection::draining: current = draining; break;
+        case ConnectionChoice::Connection::current: break;
+        case ConnectionChoice::Connection::fresh: current = &replace(current, now); break;
     }
-    const auto first_address = server_->first_address;
-    lock.unlock();
-    return std::make_unique<Connection>(config_, network_, resolution, first_address, now);
+    current->join();
+    return {current, choice.worth_waiting_for};
 }
 
-/// If the connection never got ready, its address may be dead, so the next one begins with another.
-void Node::leave_address_locked(const Connection& connection) noexcept {
-    if (connection.was_ready()) return;
-    server_->first_address = connection.next_address();
-    if (server_->resolution && server_->resolution->done()) server_->resolution.reset();
+/// Begins a connection in place of the current one, which may be null.
+Link& Node::replace(Link* current, Clock::time_point now) {
+    if (current) config_.server->leave_address(*current);
+    auto& fresh = begin_link(now);
+    if (current) current->start_draining(now);
+    limit_draining();
+    return fresh;
+}
+
+Link& Node::begin_link(Clock::time_point now) {
+    auto fresh =
+        std::make_unique<Link>(config_, network_, config_.server->addresses(config_), now, options_.index);
+    fresh->set_collecting(options_.collects);
+    links_.push_back(std::move(fresh));
+    return *links_.back();
+}
+
+/// Breaks a draining connection if there are too many: the oldest of this lane, or, if only all lanes
+/// together have too many, the oldest of this lane on which no command was sent. The next sweep() disconnects
+/// it. Its releases are not sent again. Otherwise there would be more and more of them while the node is
+/// silent.
+void Node::limit_draining() {
+    const auto drains = [](const auto& it) { return it->is_draining(); };
+    const auto is_spare = [](const auto& it) {
+        return it->is_draining() && it->users() == 0 && !it->was_ready() && !it->pending().has_late_release();
+    };
+    auto oldest = links_.end();
+    if (std::ranges::count_if(links_, drains) > static_cast<std::ptrdiff_t>(max_draining))
+        oldest = std::ranges::find_if(links_, drains);
+    else if (config_.server->draining() > max_draining)
+        oldest = std::ranges::find_if(links_, is_spare);
+    if (oldest == links_.end()) return;
+    (*oldest)->forget_releases();
+    (*oldest)->fail(Errc::timed_out, "too many connections have replies pending");
+}
+
+// ---- Progress
+
+/// Calls the function with each link. It may begin connections, at the end of the list.
+template <class Function>
+void Node::for_each_link(Function function) {
+    // NOLINTNEXTLINE(modernize-loop-convert)
+    for (std::size_t i = 0; i < links_.size(); ++i) function(*links_[i]);
+}
+
+void Node::append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const {
+    for (const auto& it : links_) {
+        if (it->broken() || (polled == Polled::owing && !it->pending().has_late_release())) continue;
+        entries.push_back(it->poll_entry());
+        entries.back().node = static_cast<std::uint16_t>(options_.position);
+    }
+}
+
+void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
+    for_each_link([&](Link& it) {
+        const auto mine = it.poll_entry();
+        if (mine.fd == entry.fd && mine.socket == entry.socket) (void)it.progress(now);
+    });
+    sweep(now);
+}
+
+Clock::time_point Node::blocking_receive(Link& link) {
+    const auto now = link.progress({}, &network_.clock());
+    if (link.broken()) sweep(now);
+    return now;
+}
+
+Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
+    for (const auto& it : links_) it->write_if_due(now, all);
+    sweep(now);  // may send releases again on another connection
+    auto next = Clock::never();
+    for (const auto& it : links_) next = std::min(next, it->write_due(now));
+    return next;
+}
+
+bool Node::has_unsent() const noexcept {
+    return std::ranges::any_of(links_, [](const auto& it) { return it->unsent(); });
+}
+
+void Node::add_late_replies(detail::LateReplies& late) const {
+    for (const auto& it : links_)
+        if (!it->broken()) it->pending().add_late_to(late, options_.index);
+}
+
+// ---- Silence
+
+/// A round that is over does not notice that its node is silent, and each round may be over before the reply
+/// is due, because the other nodes are a quorum. This process may have been suspended, so the function first
+/// reads what has arrived. The failure counts from the instant at which the reply was due. Therefore the next
+/// probe may be due at once.
+///
+///     connection           | a silent one (Link::is_silent())
+///     ---------------------+-----------------------------------------------------------
+///     current              | The node has failed, and the connection drains (next row).
+///     draining             | Its releases are sent again on another connection, once.
+bool Node::check_silence(Clock::time_point now) {
+    bool any_broke = false;
+    bool any_releases = false;
+    for_each_link([&](Link& it) {
+        while (it.is_silent(now) && it.gone_stale()) {
+            (void)it.progress(now);
+            any_broke = any_broke || it.broken();
+        }
+        if (it.is_silent(now) && !it.drains()) {
+            const auto written = it.pending().oldest_write();
+            failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout);
+            it.start_draining(written);
+        }
+        if (!it.is_silent(now)) return;
+        auto releases = it.give_up_releases();
+        any_releases = any_releases || releases.releases_to_repeat() > 0;
+        config_.kept_releases->keep(std::move(releases), true);
+    });
+    if (any_releases) limit_draining();
+    if (any_broke || any_releases) sweep(now);
+    return any_releases;
+}
+
+bool Node::may_have_lost_release() const noexcept {
+    return std::ranges::any_of(links_, [](const auto& it) { return it->may_have_lost_release(); });
+}
+
+// ---- The end of a connection
+
+/// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the
+/// releases of the broken ones again, which can break another connection.
+void Node::sweep(Clock::time_point now, bool repeats) {
+    for (bool again = has_to_sweep(); again;) {
+        for_each_link([&](Link& it) {
+            if (it.broken()) it.fail_users(now);
+        });
+        drop_unused(now);
+        again = repeats && repeat_releases(now);
+    }
+}
+
+/// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
+bool Node::has_to_sweep() const noexcept {
+    return !config_.kept_releases->none() ||
+           std::ranges::any_of(links_, [](const auto& it) { return !it->is_current(); });
+}
+
+/// If there is no current connection, one that has drained is the current one again.
+void Node::drop_unused(Clock::time_point now) {
+    if (!current_link())
+        for (const auto& it : links_)
+            if (it->reuse(now)) break;
+    const auto is_over = [now](const auto& it) { return it->is_over(now); };
+    for (auto it = links_.begin(); (it = std::find_if(it, links_.end(), is_over)) != links_.end();) {
+        auto taken = std::move(*it);
+        it = links_.erase(it);
+        if (taken->broken() || taken->pending().none()) {
+            drop(std::move(taken), now);
+        } else if (taken->hangs(now)) {
+            drop(std::move(taken), now, Errc::timed_out, detail::while_connecting);
+        } else {
+            taken->forget_releases();
+            drop(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
+        }
+    }
+}
+
+/// Sends the releases of the broken connections again on the current one. If there is none, begins one. Later
+/// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
+/// connection has broken now.
+bool Node::repeat_releases(Clock::time_point now) {
+    auto& kept = *config_.kept_releases;
+    if (kept.none()) return false;
+    const bool answers = config_.server->answers(kept);
+    if (!kept.may_send(answers, now)) return false;
+    auto* const current = current_link();
+    auto& link = current ? *current : begin_link(now);
+    kept.send_again(answers, now, [&](const detail::PendingReply& release) { link.repeat(release); });
+    link.flush();  // may keep a release, so it comes after send_again()
+    return link.broken();
 }
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
@@ -118,27 +280,22 @@ void Node::leave_address_locked(const Connection& connection) noexcept {
 ///
 /// - if the node is trusted, and there are such releases, or
 /// - if a probe is under way.
-void Node::drop(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
+void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause,
                 const char* why) noexcept {
-    const bool was_broken = connection->broken();
-    const bool had_memory = connection->cause() != std::errc::not_enough_memory;
-    const bool was_ready = connection->was_ready() || !had_memory;
-    bool has_failed = was_broken && !was_ready;
-    {
-        const std::lock_guard guard{server_->mutex};
-        const auto& health = server_->health;
-        has_failed = has_failed && (health.state() == detail::NodeHealth::State::half_open ||
-                                    (health.trusted() && connection->pending().releases_to_repeat() > 0));
-        leave_address_locked(*connection);
-        add_disconnection_locked(*connection, cause, why);
-    }
-    if (!was_broken) connection->fail({}, {});  // disconnects
+    const bool was_broken = link->broken();
+    const bool is_blameless = link->was_ready() || link->cause() == std::errc::not_enough_memory;
+    const auto health = config_.server->health(now);
+    const bool has_failed = was_broken && !is_blameless &&
+                            (health.probed || (health.trusted && link->pending().releases_to_repeat() > 0));
+    config_.server->leave_address(*link);
+    config_.server->disconnected(*link, cause, why);
+    if (!was_broken) link->fail({}, {});  // disconnects
     // If the server is not to blame, a new connection may be made for the releases although it is not
     // trusted.
-    config_.kept_releases->keep(connection->take_pending(), was_ready);
+    config_.kept_releases->keep(link->take_pending(), is_blameless);
     if (!has_failed) return;
     try {
-        failed({connection->cause(), connection->detail()}, now);
+        failed({link->cause(), link->detail()}, now);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
     }
 }
@@ -156,157 +313,47 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
     sweep(now, repeats);
     for (const auto& it : links_) {
         // Commands that wait for a common write must be written now: no later round would do it.
-        it->connection->set_collecting(false);
-        if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
+        it->set_collecting(false);
+        if (could_lose_release(*it)) connections.push_back(it.get());
     }
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {
-    for (const auto& it : links_) drop(std::move(it->connection), now);
+    for (auto& it : links_) drop(std::move(it), now);
     links_.clear();
 }
 
-// ---- Listeners
+// ---- Only if Sentinels name the server
 
-std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
-    for (;;) {
-        std::unique_ptr<Listener> listener;
-        {
-            const std::lock_guard guard{server_->mutex};
-            server_->health.update(now);
-            if (now < no_listener_before_) return nullptr;  // see refused_to_queue()
-            if (!server_->health.trusted()) {
-                if (!may_probe || !server_->health.probe_due(now)) return nullptr;
-                server_->health.begin_probe(now, network_.entropy());
-            } else if (!listeners_.empty()) {
-                listener = std::move(listeners_.back());
-                listeners_.pop_back();
-            }
-        }
-        if (!listener) return std::make_unique<Listener>(connect(now), network_.entropy());
-        listener->advance();
-        // Discards messages for an earlier waiter.
-        (void)listener->connection().take_messages();
-        const bool is_old = now - listener->connection().since() >= max_listener_idle;
-        const std::lock_guard guard{server_->mutex};
-        if (listener->listens() && !is_old && !is_former_locked(listener->connection())) return listener;
-        add_disconnection_locked(listener->connection());
-    }
-}
-
-void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now) {
-    const std::lock_guard guard{server_->mutex};
-    if (!listener->listens() || listeners_.size() >= options_.max_idle)
-        return add_disconnection_locked(listener->connection());
-    listener->connection().became_idle(now);
-    listeners_.push_back(std::move(listener));
-}
-
-void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
-    const std::lock_guard guard{server_->mutex};
-    if (listener->connection().broken()) leave_address_locked(listener->connection());
-    add_disconnection_locked(listener->connection());
-}
-
-void Node::drop_listeners() noexcept {
-    std::vector<std::unique_ptr<Listener>> dropped;
-    const std::lock_guard guard{server_->mutex};
-    dropped.swap(listeners_);
-    for (const auto& listener : dropped) add_disconnection_locked(listener->connection());
-}
-
-void Node::refused_to_queue(NodeFailure why, Clock::time_point now, Clock::duration lasts) {
-    const std::lock_guard guard{server_->mutex};
-    no_listener_before_ = now + lasts;
-    queue_refusal_ = std::move(why);
-}
-
-std::optional<NodeFailure> Node::queue_refusal(Clock::time_point now) {
-    const std::lock_guard guard{server_->mutex};
-    return now < no_listener_before_ ? std::optional{queue_refusal_} : std::nullopt;
+/// If the Sentinels name another server than before, breaks the connections to the former master, and drops
+/// its unused listeners. The former master may be frozen. When it runs again, it would execute a SET whose
+/// lease has expired meanwhile (docs/protocol.md, Promotion).
+void Node::drop_former() {
+    if (!config_.has_sentinels()) return;
+    const auto master = config_.server->learn_master();
+    if (std::exchange(master_, master) == master) return;
+    constexpr auto* why = "the Sentinels name another server";
+    listeners_.drop_former(why);
+    for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
+        if (config_.server->is_former(*it)) it->fail(Errc::connection_failed, why);
 }
 
 // ---- Health
 
-/// Trusts the node again, because it has answered a handshake. If it fails once more, its next pause is
-/// longer than the last one.
-void Node::connected(const Connection& connection) {
-    const std::lock_guard guard{server_->mutex};
-    connected_locked(connection);
-}
-
-void Node::connected_locked(const Connection& connection) {
-    server_->first_address = connection.present_address();
-    server_->health.connected();
-    answered();
-}
-
-/// Trusts the node again, because it has answered a command in time. Its next pause is a short one.
-void Node::succeeded() {
-    answered();
-    if (server_->calm) return;
-    const std::lock_guard guard{server_->mutex};
-    server_->health.succeeded();
-    server_->calm = true;
-}
-
-void Node::failed(NodeFailure failure, Clock::time_point now) {
-    const std::lock_guard guard{server_->mutex};
-    fail_locked(std::move(failure), now);
-}
-
-void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
-    server_->calm = false;
+void Node::failed(detail::NodeFailure failure, Clock::time_point now) {
     if (config_.cluster) config_.cluster->outdated();
-    if (const auto pause = server_->health.failed(std::move(failure), now, network_.entropy()))
-        add_event_locked({.kind = NodeEvent::Kind::backing_off,
-                          .failure = server_->health.last_failure(),
-                          .span = *pause});
+    config_.server->failed(std::move(failure), now, network_.entropy());
 }
 
-bool Node::trusted() {
-    if (server_->calm) return true;
-    const std::lock_guard guard{server_->mutex};
-    return server_->health.trusted();
-}
-
-NodeFailure Node::last_failure() {
-    const std::lock_guard guard{server_->mutex};
-    return server_->health.last_failure();
-}
-
-// ---- For the observer
-
-void Node::add_event_locked(NodeEvent event) {
-    if (options_.observed) server_->events.push_back(std::move(event));
-}
-
-/// Drops the event if there is no memory for it.
-void Node::add_disconnection_locked(const Connection& connection, std::error_code cause,
-                                    const char* why) noexcept {
-    if (!options_.observed) return;
-    try {
-        auto failure = connection.broken() ? NodeFailure{connection.cause(), connection.detail()}
-                                           : NodeFailure{cause, why};
-        add_event_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
-}
-
-/// Drops the event if there is no memory for it.
-void Node::add_write(Connection& connection, Clock::duration waited) noexcept {
-    const auto commands = connection.take_written();
-    if (!options_.observed || commands == 0) return;
-    const std::lock_guard guard{server_->mutex};
-    try {
-        add_event_locked({.kind = NodeEvent::Kind::wrote, .span = waited, .commands = commands});
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
-}
-
-std::vector<NodeEvent> Node::take_events() {
-    const std::lock_guard guard{server_->mutex};
-    return std::exchange(server_->events, {});
+bool Node::could_not_listen(const Connection& connection, Clock::time_point now) {
+    detail::NodeFailure why{connection.cause(), connection.detail()};
+    const bool full = connection.was_turned_away();
+    const bool refuses = !full && !is_transient(why.cause);
+    if (full)
+        listeners_.refused_to_queue({std::move(why), now + full_server_pause});
+    else if (!refuses)
+        failed(std::move(why), now);
+    return refuses;
 }
 
 }  // namespace redlock

@@ -129,12 +129,8 @@ void NodeGroup::add_late_replies(detail::LateReplies& late) const {
     for (const auto* const node : table_.all()) node->add_late_replies(late);
 }
 
-void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {
-    for (const auto* const node : table_.all()) node->append_poll_entries(entries);
-}
-
-void NodeGroup::append_owing_entries(std::vector<PollEntry>& entries) const {
-    for (const auto* const node : table_.all()) node->append_owing_entries(entries);
+void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
+    for (const auto* const node : table_.all()) node->append_poll_entries(entries, polled);
 }
 
 void NodeGroup::take_ready(std::span<const PollEntry> entries) {

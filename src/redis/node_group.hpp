@@ -72,10 +72,8 @@ public:
     }
     /// Adds what the rounds that are over have left behind on the connections.
     void add_late_replies(detail::LateReplies& late) const;
-    /// Appends an entry for each connection.
-    void append_poll_entries(std::vector<PollEntry>& entries) const;
-    /// Appends an entry for each connection on which a release has no reply although its round is over.
-    void append_owing_entries(std::vector<PollEntry>& entries) const;
+    /// See Node::append_poll_entries().
+    void append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled = Node::Polled::all) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
     void take_ready(std::span<const PollEntry> entries);
 

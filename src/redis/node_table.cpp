@@ -55,20 +55,15 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
                     node->index() == index ? node->unanswered_set_of(command.owner) : nullptr)
                 return {node, set->asking};
     auto* const serving = served_by(index, command);
-    if (serving && (serving->trusted() || !cluster->refresh_is_due(now))) return {serving};
+    if (serving && (serving->trusted(now) || !cluster->refresh_is_due(now))) return {serving};
     auto servers = cluster->servers();
-    const auto is_trusted = [](const ClusterServer& it) {
-        const std::lock_guard guard{it->server->mutex};
-        return it->server->health.trusted();
-    };
-    const auto other = std::ranges::find_if(servers, is_trusted);
+    const auto other =
+        std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).trusted; });
     if (other != servers.end()) return {&node_of(index, *other)};
     if (serving) return {serving};
     // All have failed. The one whose pause is over first is the most likely to be back.
-    const auto probe = std::ranges::find_if(servers, [now](const ClusterServer& it) {
-        const std::lock_guard guard{it->server->mutex};
-        return it->server->health.probe_due(now);
-    });
+    const auto probe =
+        std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).probe_due; });
     return {&node_of(index, probe == servers.end() ? servers.front() : *probe)};
 }
 

@@ -29,30 +29,18 @@ public:
     /// Records that a node keeps no queue: for this resource if the queue's key holds something else,
     /// otherwise for this client.
     void add(std::size_t node, detail::NodeFailure why, Clock::time_point now) {
-        if (why.cause == Errc::wrong_type)
-            refused_[node] = {std::move(why), now + queue_refusal_duration};
+        QueueRefusal refusal{std::move(why), now + queue_refusal_duration};
+        if (refusal.why.cause == Errc::wrong_type)
+            refused_[node] = std::move(refusal);
         else
-            nodes_[node]->refused_to_queue(std::move(why), now);
-    }
-
-    /// Records why the listener with this connection could not subscribe: the node has failed, or it refuses
-    /// to keep a queue. A node with too many clients has not failed, because it answers over the connections
-    /// that it has.
-    void could_not_listen(std::size_t node, const Connection& connection, Clock::time_point now) {
-        detail::NodeFailure why{connection.cause(), connection.detail()};
-        if (connection.was_turned_away())
-            nodes_[node]->refused_to_queue(std::move(why), now, full_server_pause);
-        else if (is_transient(why.cause))
-            nodes_[node]->failed(std::move(why), now);
-        else
-            add(node, std::move(why), now);
+            nodes_[node]->listeners().refused_to_queue(std::move(refusal));
     }
 
     /// See Waiter::report_refusals().
     void report(Tally& tally, Clock::time_point now) const {
         for (std::size_t node = 0; node < nodes_.size(); ++node) {
-            const auto why =
-                concern(node, now) ? std::optional{refused_[node].why} : nodes_[node]->queue_refusal(now);
+            const auto why = concern(node, now) ? std::optional{refused_[node].why}
+                                                : nodes_[node]->listeners().queue_refusal(now);
             if (!why) continue;
             tally.mark_not_sent(node, why->cause);
             tally[node].detail = why->detail;
@@ -60,14 +48,9 @@ public:
     }
 
 private:
-    struct Refusal {
-        detail::NodeFailure why{};
-        Clock::time_point until{};
-    };
-
     const std::span<const std::unique_ptr<Node>> nodes_;
     // The nodes on which the queue's key of this resource holds something else.
-    std::array<Refusal, max_nodes> refused_{};
+    std::array<QueueRefusal, max_nodes> refused_{};
 };
 
 }  // namespace redlock

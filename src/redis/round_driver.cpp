@@ -32,7 +32,7 @@ RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers
         const auto route = table_.route(node, command(), now_);
         nodes_[node] = route.node;
         asking_.set(node, route.asking);
-        nodes_[node]->refresh(now_, node, round_);
+        nodes_[node]->refresh(now_, round_);
     }
 }
 
@@ -75,9 +75,9 @@ void RoundDriver::ask(std::size_t node) {
     // A round with several requests extends several leases. The SET of a lease may still be pending on
     // another connection. The node would refuse an extension that overtakes this SET.
     if (round_.requests().size() > 1)
-        for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
-            if (round_.includes(node, request) &&
-                !round_.exclude(node, request, detail::set_is_pending, now_))
+        for (std::size_t i = 0; i < round_.requests().size(); ++i)
+            if (round_.includes(node, i) && nodes_[node]->could_overtake(round_.requests()[i].command) &&
+                !round_.exclude(node, i, detail::set_is_pending, now_))
                 return;
     if (join(node)) begin(node);
 }
@@ -92,7 +92,7 @@ void RoundDriver::begin(std::size_t node) {
     const auto* const connection = connections_[node];
     proceed(node);
     if (round_.is_connecting(node) && connections_[node] == connection)
-        nodes_[node]->wait_to_write(*connection, *this);
+        connections_[node]->wait_to_write(*this);
 }
 
 /// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.
@@ -172,8 +172,8 @@ void RoundDriver::proceed(std::size_t node) {
 /// release does not wait for the end of the handshake. If the server is frozen, it executes the release when
 /// it runs again.
 bool RoundDriver::may_send(std::size_t node) {
-    const auto& connection = *connections_[node];
-    const bool may_write = nodes_[node]->may_write(connection, round_.effect(), now_);
+    auto& connection = *connections_[node];
+    const bool may_write = connection.may_write(round_.effect(), now_);
     if (!may_write && connection.ready()) round_.on_held_back(node);
     return may_write;
 }
@@ -351,7 +351,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
     if (!round_.is_connecting(node) || awaits_reply_[node] || asking_[node]) return false;
     if (connection.ready()) connection.fetch_servers(now_);
     auto* const serving = connection.ready() ? table_.served_by(node, command()) : nullptr;
-    if (!serving || serving == nodes_[node] || !serving->trusted()) return false;
+    if (!serving || serving == nodes_[node] || !serving->trusted(now_)) return false;
     if (nodes_[node]->unanswered_set_of(command().owner)) return false;  // the command must follow its SET
     move_to(node, {serving}, {});
     return true;
@@ -397,7 +397,8 @@ void RoundDriver::stop_awaiting(std::size_t node) noexcept {
 void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
     if (!connections_[node]) return;
     stop_awaiting(node);
-    nodes_[node]->leave(*connections_[node], *this, timed_out, now_);
+    connections_[node]->leave(*this);
+    if (timed_out && connections_[node]->was_ready()) connections_[node]->start_draining(now_);
     connections_[node] = nullptr;
 }
 

@@ -88,11 +88,11 @@ private:
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
     WokenRounds& woken_;
-    bool has_ended_ = false;                // end() was called
-    bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
-    Clock::time_point now_;                 // updated after each step that takes time
-    detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
-    std::array<Connection*, max_nodes> connections_{};    // null if the round has none
+    bool has_ended_ = false;                      // end() was called
+    bool out_of_memory_ = false;                  // on_progress() had no memory; advance() then throws
+    Clock::time_point now_;                       // updated after each step that takes time
+    detail::CommandForEachNode command_{};        // of a round with one request: its bytes, encoded once
+    std::array<Link*, max_nodes> connections_{};  // null if the round has none
     std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
     NodeSet awaits_reply_{};                // nodes on whose connection replies to this round can be pending
     std::array<Node*, max_nodes> nodes_{};  // the one that is used of each node

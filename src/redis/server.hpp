@@ -1,23 +1,48 @@
-// What the threads of a process know about one node, one of the N Redis masters that vote: where it is,
-// and whether it is expected to answer in time. All lanes of the threads share it (lanes.hpp). Each event
-// loop has its own.
+// What a process knows about the server of one node:
+//
+//     knowledge                                     | learned from
+//     ----------------------------------------------+-----------------------------------------------------
+//     whether it is expected to answer in time      | succeeded(), replied_late(), connected(), failed()
+//     (*trusted*), and otherwise when the next      |
+//     attempt to reach it, a *probe*, is due        |
+//     whether it has answered since the last        | the same
+//     release was kept, to be sent again            |
+//     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
+//     first                                         |
+//     which server the Sentinels have named last    | learn_master()
+//     how many connections of all lanes drain       | draining()
+//     the events that the observer has not got yet  | disconnected(), failed(), wrote(), ...
+//
+// All lanes of the threads share one object for each node (lanes.hpp), and each event loop has its own. The
+// object for a server of a Redis Cluster is shared by all.
+//
+// Any thread may call the functions. Each of them locks the mutex of the object for itself, but never during
+// a system call. Those that say so do not lock it while the node is *calm*: it has not failed since it has
+// last answered in time. Otherwise a thread of low priority could lose its processor with a mutex that the
+// others need.
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
 
 #include "../os/resolution.hpp"
+#include "../round/connection_choice.hpp"
 #include "../round/node_health.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace redlock {
+
+class Connection;
+class KeptReleases;
+struct NodeConfig;
 
 /// An event for the observer. It is kept until a round is over, because no mutex may be held while the
 /// observer is called.
@@ -29,21 +54,91 @@ struct NodeEvent {
     std::size_t commands = 0;
 };
 
-/// All members but the atomic ones are guarded by `mutex`. It is not held while a connection is begun,
-/// written or closed, except one to a former master. A round does not lock it while the node is calm.
-/// Otherwise a thread of low priority could lose its processor with a mutex that the others need.
-struct Server {
-    std::mutex mutex{};
-    detail::NodeHealth health{};
-    std::shared_ptr<Resolution> resolution{};  ///< the newest; a connection may still use an older one
-    std::string named{};                       ///< bytes of the address that the Sentinels have named last
-    std::size_t first_address = 0;  ///< the index of the address that the next connection tries first
-    std::vector<NodeEvent> events{};
-    /// The node has not failed since it has last answered in time, so its health cannot change before it
-    /// fails. Written under `mutex`.
-    std::atomic<bool> calm{true};
-    std::atomic<std::uint64_t> answered{0};  ///< KeptReleases::changes() when the node answered last
-    std::atomic<std::size_t> draining{0};    ///< draining connections of all lanes
+class Server {
+public:
+    // ---- Its health. `kept` has the releases to send again.
+
+    struct Health {
+        bool trusted = true;
+        bool probe_due = false;
+        bool probed = false;  ///< a probe is under way
+    };
+    /// If a late reply has come and the pause is over, the node is trusted again from now on. Does not lock
+    /// while the node is calm.
+    Health health(Clock::time_point now) noexcept;
+    /// Begins a probe if one is due, and returns true then.
+    bool begin_probe(Clock::time_point now, Entropy& entropy);
+    /// Returns the choice of a connection for a command. Knows by itself whether the node is trusted, and
+    /// whether a probe is due. Begins a probe if the command is one. Does not lock while the node is calm.
+    detail::ConnectionChoice choose(detail::ConnectionSituation in, Clock::time_point now, Entropy& entropy);
+
+    /// Records that the server has answered the handshake of this connection. The node is trusted again. If
+    /// it fails once more, its next pause is longer than the last one. The next connection begins with the
+    /// same address.
+    void connected(const Connection& connection, const KeptReleases& kept) noexcept;
+    /// Records that the server has answered a command in time. The node is trusted again, and its next pause
+    /// is a short one. Does not lock while the node is calm.
+    void succeeded(const KeptReleases& kept) noexcept;
+    /// Records that a reply has come that no round awaits. Does not lock while the node is calm.
+    void replied_late(const KeptReleases& kept) noexcept;
+    void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
+
+    /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
+    detail::NodeFailure last_failure();
+    /// Returns true if the node is trusted, and has answered since the last release was kept. It should then
+    /// answer the kept releases, too.
+    bool answers(const KeptReleases& kept) noexcept;
+
+    // ---- Its addresses
+
+    struct Addresses {
+        std::shared_ptr<Resolution> resolution;
+        std::size_t first;  ///< the index of the one to try first
+    };
+    /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
+    /// they are queried for each connection. Connections that are begun during a query share it.
+    Addresses addresses(const NodeConfig& config);
+    /// If the connection never got ready, its address may be dead, so the next one begins with another.
+    void leave_address(const Connection& connection) noexcept;
+    /// If the last query of the Sentinels is over, learns which server they have named. Returns a number that
+    /// grows when they name another server than before.
+    std::uint64_t learn_master();
+    /// Returns true if the connection leads to another server than learn_master() has learned last.
+    bool is_former(const Connection& connection) noexcept;
+
+    // ---- The draining connections of all lanes. They count themselves.
+
+    std::atomic<std::size_t>& draining() noexcept { return draining_; }
+
+    // ---- For the observer. An event is dropped if there is no memory for it.
+
+    /// Must be called if somebody calls take_events(). Otherwise no events are recorded, without locking.
+    void observe() noexcept { is_observed_ = true; }
+    /// Records `cause` and `why`, or the failure of a broken connection.
+    void disconnected(const Connection& connection, std::error_code cause = {},
+                      const char* why = "") noexcept;
+    /// Records that collected commands were written.
+    void wrote(std::size_t commands, Clock::duration waited) noexcept;
+    /// Returns the events since the last call.
+    std::vector<NodeEvent> take_events();
+
+private:
+    void add(NodeEvent event) noexcept;
+
+    std::mutex mutex_{};
+    // Guarded by mutex_.
+    detail::NodeHealth health_{};
+    std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
+    std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
+    std::string named_{};            // bytes of the address that the Sentinels have named last
+    std::uint64_t masters_ = 0;      // see learn_master()
+    std::vector<NodeEvent> events_{};
+
+    // The node is calm, so its health cannot change before it fails. Written under mutex_.
+    std::atomic<bool> calm_{true};
+    std::atomic<std::uint64_t> answered_{0};  // KeptReleases::changes() when the server answered last
+    std::atomic<std::size_t> draining_{0};
+    std::atomic<bool> is_observed_{false};
 };
 
 }  // namespace redlock

@@ -22,10 +22,12 @@
 #include "redis/connection.cpp"
 #include "redis/lane.cpp"
 #include "redis/lanes.cpp"
+#include "redis/link.cpp"
+#include "redis/listener.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
-#include "redis/node_links.cpp"
 #include "redis/round_driver.cpp"
+#include "redis/server.cpp"
 
 #include "../sim/client.cpp"
 #include "../sim/sim_loop.cpp"

@@ -343,9 +343,8 @@ TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
     begin(Verb::query, "r", "A");
     run();
     const std::vector<std::string> resources{"r"};
-    const std::vector<Request> requests{{.command = {.resources = resources, .owner = "B"}},
-                                        {.command = {.resources = resources, .owner = "A"}}};
-    EXPECT_THAT(group.nodes()[1]->requests_that_could_overtake(requests), ElementsAre(1u));
+    EXPECT_FALSE(group.nodes()[1]->could_overtake({.resources = resources, .owner = "B"}));
+    EXPECT_TRUE(group.nodes()[1]->could_overtake({.resources = resources, .owner = "A"}));
 }
 
 // ---- Collecting and its bounds
@@ -622,11 +621,11 @@ TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
 TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConnect) {
     network.server(0).unreachable = true;
     auto& node = *group.nodes()[0];
-    auto first = node.check_out_listener(network.clock().now(), false);
+    auto first = node.listeners().check_out(network.clock().now(), false);
     ASSERT_NE(first, nullptr);
     first->connection().fail(Errc::timed_out, "while it was to listen");
-    node.drop_listener(std::move(first));
-    const auto second = node.check_out_listener(network.clock().now(), false);
+    node.listeners().drop(std::move(first));
+    const auto second = node.listeners().check_out(network.clock().now(), false);
     ASSERT_NE(second, nullptr);
     for (int i = 0; i < 10 && !second->listens(); ++i) {
         network.pass(1ms);
@@ -644,14 +643,14 @@ public:
         const std::vector<std::string> resources{"r"};
         const Request request{.command = {.verb = Verb::query, .resources = resources, .owner = "A"}};
         joined_ = node_.join({&request, 1}, clock_.now(), false);
-        node_.wait_to_write(*joined_.connection, *this);
+        joined_.connection->wait_to_write(*this);
     }
     ~WaitingUser() { leave(); }
     WaitingUser(const WaitingUser&) = delete;
     WaitingUser& operator=(const WaitingUser&) = delete;
 
     void leave() {
-        if (joined_.connection) node_.leave(*joined_.connection, *this, false, clock_.now());
+        if (joined_.connection) joined_.connection->leave(*this);
         joined_.connection = nullptr;
     }
     bool on_progress(std::size_t, Clock::time_point) noexcept override {
@@ -674,7 +673,7 @@ struct UsersOfASharedConnection : testing::Test {
     void progress() {
         network.pass(1ms);
         std::vector<PollEntry> entries;
-        node.append_poll_entries(entries);
+        node.append_poll_entries(entries, Node::Polled::all);
         for (const auto& entry : entries) node.take_ready(entry, network.clock().now());
     }
 

@@ -1,0 +1,231 @@
+// No mutex is held while a user continues, because the user may join and leave connections then.
+#include "link.hpp"
+
+#include "../round/kept_releases.hpp"
+#include "../wire/verbs.hpp"
+#include "node_config.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace redlock {
+
+using namespace std::chrono_literals;
+
+Link::Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
+           std::size_t node)
+    : Connection(config, network, std::move(found.resolution), found.first, now),
+      node_(config),
+      index_(node) {}
+
+detail::ConnectionSituation::Current Link::situation(Clock::time_point now) const noexcept {
+    using Current = detail::ConnectionSituation::Current;
+    const bool former = may_lead_to_former_master(now);
+    if (was_ready()) return former && outstanding() == 0 ? Current::outdated : Current::ready;
+    if (former || now - since() >= detail::max_connecting) return Current::overdue;
+    return now - since() >= node_.node_timeout / 8 ? Current::made_slowly : Current::in_the_making;
+}
+
+// ---- Users
+
+/// Every command on a connection of a Node is that of a round, apart from those of the connection itself,
+/// which have no requester.
+static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
+    return const_cast<ConnectionUser&>(static_cast<const ConnectionUser&>(requester));
+}
+
+/// Returns true if a command may be passed to the connection now.
+bool Link::has_turn(detail::KeyEffect effect, Clock::time_point now) const noexcept {
+    return detail::may_write({.effect = effect,
+                              .established = established(),
+                              .ready = ready(),
+                              .drains = drains(),
+                              .others_wait = !waiting_.empty() && !is_continuing_,
+                              .pending = pending().count(),
+                              .outstanding = outstanding(),
+                              .has_sentinels = node_.has_sentinels(),
+                              .silence = now - since()});
+}
+
+bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
+    const bool turn = has_turn(effect, now);
+    // The command can make or extend a lease.
+    const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
+    has_unwritten_leases_ = has_unwritten_leases_ || (turn && leases);
+    return turn;
+}
+
+void Link::leave(const ConnectionUser& user) noexcept {
+    --users_;
+    const auto waits = std::ranges::find(waiting_, &user);
+    if (waits != waiting_.end() && is_continuing_)
+        *waits = nullptr;
+    else if (waits != waiting_.end())
+        waiting_.erase(waits);
+}
+
+void Link::fail_users(Clock::time_point now) {
+    while (const auto* const requester = pending().requester()) {
+        (void)user_of(*requester).on_progress(index_, now);
+        stop_awaiting(*requester);
+    }
+    let_write(now);
+}
+
+// ---- Progress
+
+Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
+    const bool was_ready_before = was_ready();
+    const auto pending_before = pending().count();
+    const auto answered_before = pending().answered();
+    try {
+        if (clock)
+            blocking_receive();
+        else if (!fail_if_outdated(now))
+            advance();
+    } catch (
+        const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
+    }
+    if (clock) now = clock->now();
+    if (!was_ready_before && was_ready()) node_.server->connected(*this, *node_.kept_releases);
+    const auto replies = pending_before - std::min(pending_before, pending().count());
+    if (replies > 0) last_reply_ = now;
+    has_replied_ = has_replied_ || replies > 0;
+    // Replies that a round awaits are answers. Their rounds record that the node is alive.
+    const bool late = replies > pending().answered() - answered_before;
+    if (late && was_ready_before) node_.server->replied_late(*node_.kept_releases);
+    deliver_answers(now);
+    if (replies > 0) record_sign_of_life(now);
+    let_write(now);
+    return now;
+}
+
+/// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
+void Link::deliver_answers(Clock::time_point now) {
+    const auto next = [this] { return broken() ? nullptr : answer(); };
+    while (const auto* const answer = next()) {
+        const auto& requester = *answer->requester;
+        const auto answered = pending().answered();
+        (void)user_of(requester).on_progress(index_, now);
+        // A user that does not take its answer must not stop the others.
+        if (pending().answered() == answered) (void)take_answer(requester);
+    }
+}
+
+/// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
+/// is not ready, a user may have a release on it that can be sent.
+void Link::let_write(Clock::time_point now) {
+    if (waiting_.empty() || is_continuing_) return;
+    is_continuing_ = true;
+    std::size_t still_waiting = 0;
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+        auto* const user = waiting_[i];
+        if (!user) continue;
+        const bool must_wait = ready() && !has_turn(detail::KeyEffect::acquires, now);
+        if (!must_wait && !user->on_progress(index_, now)) continue;
+        // Is null if the user has left this connection, and waits on another one now.
+        if (waiting_[i]) waiting_[still_waiting++] = user;
+    }
+    waiting_.resize(still_waiting);
+    is_continuing_ = false;
+}
+
+void Link::write_if_due(Clock::time_point now, bool all) {
+    if (broken() || collected() == 0) return;
+    collected_since_ = std::min(collected_since_, now);
+    const auto waited = now - collected_since_;
+    if (!all && !detail::writes_now(outstanding(), has_replied_, waited, drains())) return;
+    if (!fail_if_outdated(now)) write_collected();
+    node_.server->wrote(take_written(), waited);
+    has_unwritten_leases_ = has_unwritten_leases_ && unsent();
+    has_replied_ = false;
+    collected_since_ = Clock::never();
+}
+
+Clock::time_point Link::write_due(Clock::time_point now) const noexcept {
+    return collected() == 0 ? Clock::never() : std::min(collected_since_, now) + detail::max_collecting;
+}
+
+// ---- The end of a connection
+
+void Link::start_draining(Clock::time_point since) noexcept {
+    if (drains()) return;
+    ++node_.server->draining();
+    state_ = State::draining;
+    until_ = since + std::max<Clock::duration>(pending().max_ttl(), 1min);
+}
+
+void Link::stop_draining() noexcept {
+    if (drains()) --node_.server->draining();
+    state_ = State::current;
+}
+
+bool Link::reuse(Clock::time_point now) noexcept {
+    const bool has_drained =
+        ready() && drains() && users_ == 0 && now < until_ && pending().none() && !unsent();
+    if (!has_drained || may_lead_to_former_master(now)) return false;
+    stop_draining();
+    return true;
+}
+
+bool Link::is_over(Clock::time_point now) const noexcept {
+    if (users_ > 0) return false;
+    return broken() || (drains() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
+}
+
+/// A device on the way, such as a NAT, may have forgotten the connection without a sign. Its releases are
+/// then sent again on another connection. This must not be done sooner, because a slow server needs no second
+/// connection. A command that was written since may still be answered.
+bool Link::is_silent(Clock::time_point now) const noexcept {
+    const auto due = now - node_.node_timeout;
+    if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
+    return !drains() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
+}
+
+/// A release that follows a pending SET stays, because the server may be frozen, and execute the SET when it
+/// runs again.
+detail::PendingReplies Link::give_up_releases() {
+    auto taken = take_repeatable_releases();
+    state_ = State::silent;
+    return taken;
+}
+
+/// A device has not forgotten the connection if a reply has come a moment before the release was written.
+bool Link::may_have_lost_release() const noexcept {
+    const auto written = pending().newest_write();
+    return !broken() && was_ready() && state_ != State::silent && written != Clock::never() &&
+           written - last_reply_ >= detail::min_silence && pending().has_late_release();
+}
+
+// ---- Only if Sentinels name the server
+//
+// When a frozen former master runs again, it first answers the commands that it has received. Only after that
+// does it learn that it was replaced. So a reply alone does not show that the server is still the master. A
+// reply is a *sign of life* only if the last one is less than a second old. Before that, the Sentinels could
+// not name another server.
+
+/// Returns true if the Sentinels have had enough time to name another server since the last sign of life.
+bool Link::may_lead_to_former_master(Clock::time_point now) const noexcept {
+    return node_.has_sentinels() && now - since() >= detail::max_sentinel_silence;
+}
+
+/// Is called when a reply has come. Only if no reply is outstanding any more, it can be a sign of life. If it
+/// comes too late, the connection fails.
+void Link::record_sign_of_life(Clock::time_point now) {
+    if (!node_.has_sentinels() || !ready() || outstanding() > 0) return;
+    if (may_lead_to_former_master(now))
+        fail(Errc::connection_failed, detail::may_be_former);
+    else
+        became_idle(now);
+}
+
+/// If the server may be a former master by now, breaks a connection that still has to write a command other
+/// than a release. Returns true if it does.
+bool Link::fail_if_outdated(Clock::time_point now) {
+    if (!has_unwritten_leases_ || !unsent() || !may_lead_to_former_master(now)) return false;
+    fail(Errc::connection_failed, detail::may_be_former);
+    return true;
+}
+
+}  // namespace redlock

@@ -1,0 +1,127 @@
+// A connection of one lane to a server, and its *users*: the rounds that have a command pending on it, or
+// wait until they may write their command. Only one thread at a time may use it (node.hpp).
+//
+//     state    | meaning                                              | transitions
+//     ---------+------------------------------------------------------+-------------------------------------
+//     current  | It gets the next command. There is one at most. It   | start_draining() → draining
+//              | may still be in the making.                          |
+//     draining | It has late replies to read or releases to send, and | reuse() → current
+//              | gets no new commands, except for releases that must  | give_up_releases() → silent
+//              | follow a command on it.                              |
+//     silent   | It drains, but no reply has come for a node_timeout. | reuse() → current
+//              | Its releases were sent again on another connection.  |
+//
+// Draining connections are kept because the release of a SET must be written on the connection on which the
+// SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md).
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include "../os/network.hpp"
+#include "../round/connection_choice.hpp"
+#include "connection.hpp"
+#include "server.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace redlock {
+
+/// A round that uses connections.
+class ConnectionUser : public detail::Requester {
+public:
+    /// Continues the round at this node, because an answer has come, the command may be written, or the
+    /// connection is broken. It may be called although nothing has changed. A broken connection must be left.
+    /// Returns true if the round still waits until it may write.
+    virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
+
+protected:
+    ~ConnectionUser() = default;
+};
+
+class Link final : public Connection {
+public:
+    /// Starts connecting. `config` must have a Server and KeptReleases. It and `network` must outlive the
+    /// object. The users get the index `node`.
+    Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
+         std::size_t node);
+    ~Link() { stop_draining(); }
+
+    bool drains() const noexcept { return state_ != State::current; }
+    bool is_current() const noexcept { return !drains() && !broken(); }
+    bool is_draining() const noexcept { return drains() && !broken(); }
+    /// Returns the state as the choice of a connection knows it. Requires that it is the current one.
+    detail::ConnectionSituation::Current situation(Clock::time_point now) const noexcept;
+
+    // ---- Its users
+
+    std::size_t users() const noexcept { return users_; }
+    /// The user must leave().
+    void join() noexcept { ++users_; }
+    /// Returns true if the user may write its command now. It must write it then. Otherwise it calls
+    /// wait_to_write().
+    bool may_write(detail::KeyEffect effect, Clock::time_point now) noexcept;
+    void wait_to_write(ConnectionUser& user) { waiting_.push_back(&user); }
+    void leave(const ConnectionUser& user) noexcept;
+    /// Lets all users leave the connection, which is broken.
+    void fail_users(Clock::time_point now);
+
+    // ---- Progress
+
+    /// Connects, writes and reads as far as possible without blocking, and lets the users continue. If there
+    /// is a `clock`, waits until the server sends something; see Connection::blocking_receive(). Returns the
+    /// time.
+    Clock::time_point progress(Clock::time_point now, Clock* clock = nullptr);
+    /// Writes the collected commands if it is time, or if `all` is true.
+    void write_if_due(Clock::time_point now, bool all);
+    /// Returns when to call write_if_due() again at the latest.
+    Clock::time_point write_due(Clock::time_point now) const noexcept;
+
+    // ---- Its end
+
+    /// The connection keeps its pending replies, but no SET is written on it any more. It is over when it has
+    /// drained for as long as a key of its commands can live, and for a minute at least, from `since` on.
+    void start_draining(Clock::time_point since) noexcept;
+    /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
+    /// that there is no current one.
+    bool reuse(Clock::time_point now) noexcept;
+    /// Returns true if the connection has no users and no further use.
+    bool is_over(Clock::time_point now) const noexcept;
+
+    /// Returns true if no reply has come for a node_timeout although it should have, and the state can
+    /// change for this reason: start_draining() or give_up_releases() should be called.
+    bool is_silent(Clock::time_point now) const noexcept;
+    /// Returns the releases that may be sent on another connection, and forgets them.
+    detail::PendingReplies give_up_releases();
+    /// See Node::may_have_lost_release().
+    bool may_have_lost_release() const noexcept;
+
+private:
+    enum class State : std::uint8_t { current, draining, silent };
+
+    bool has_turn(detail::KeyEffect effect, Clock::time_point now) const noexcept;
+    void deliver_answers(Clock::time_point now);
+    void let_write(Clock::time_point now);
+    void stop_draining() noexcept;
+
+    // Only if Sentinels name the server.
+    bool may_lead_to_former_master(Clock::time_point now) const noexcept;
+    void record_sign_of_life(Clock::time_point now);
+    bool fail_if_outdated(Clock::time_point now);
+
+    const NodeConfig& node_;
+    const std::size_t index_;
+
+    State state_ = State::current;
+    Clock::time_point until_ = Clock::never();  // if it drains: dropped if replies are still pending then
+    std::size_t users_ = 0;
+    std::vector<ConnectionUser*> waiting_{};  // users that wait until they may write; null if one has left
+    bool is_continuing_ = false;              // let_write() is continuing the users in waiting_
+    bool has_replied_ = false;                // since the last write
+    bool has_unwritten_leases_ = false;       // other commands than releases are still to be written
+    Clock::time_point collected_since_ = Clock::never();
+    Clock::time_point last_reply_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,161 @@
+#include "server.hpp"
+
+#include "../round/kept_releases.hpp"
+#include "connection.hpp"
+#include "node_config.hpp"
+
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace redlock {
+
+/// Returns the bytes of the first address, which identify the server. Returns no bytes if none is known.
+static std::string_view address_bytes(const Resolution& found) {
+    if (!found.done() || found.addresses().empty()) return {};
+    const auto& address = found.addresses().front();
+    return {reinterpret_cast<const char*>(&address.storage), address.length};
+}
+
+// ---- Health
+
+Server::Health Server::health(Clock::time_point now) noexcept {
+    if (calm_) return {};
+    const std::lock_guard guard{mutex_};
+    health_.update(now);
+    return {.trusted = health_.trusted(),
+            .probe_due = health_.probe_due(now),
+            .probed = health_.state() == detail::NodeHealth::State::half_open};
+}
+
+bool Server::begin_probe(Clock::time_point now, Entropy& entropy) {
+    const std::lock_guard guard{mutex_};
+    const bool due = health_.probe_due(now);
+    if (due) health_.begin_probe(now, entropy);
+    return due;
+}
+
+detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::time_point now,
+                                        Entropy& entropy) {
+    if (calm_) return detail::choose_connection(in);
+    const std::lock_guard guard{mutex_};
+    in.probe = in.probe || health_.probe_due(now);
+    // If a late reply has come, the node is trusted again, and needs no probe.
+    if (in.probe) health_.trust_late_replies();
+    in.trusted = health_.trusted();
+    // A release is no probe: if it were answered late, the next probe would come after another pause.
+    const bool probes = in.probe && !in.trusted && !in.follows_draining && !detail::cleans_up(in.effect);
+    if (probes) health_.begin_probe(now, entropy);
+    return detail::choose_connection(in);
+}
+
+void Server::connected(const Connection& connection, const KeptReleases& kept) noexcept {
+    const std::lock_guard guard{mutex_};
+    first_address_ = connection.present_address();
+    health_.connected();
+    answered_ = kept.changes();
+}
+
+void Server::succeeded(const KeptReleases& kept) noexcept {
+    answered_ = kept.changes();
+    if (calm_) return;
+    const std::lock_guard guard{mutex_};
+    health_.succeeded();
+    calm_ = true;
+}
+
+void Server::replied_late(const KeptReleases& kept) noexcept {
+    answered_ = kept.changes();
+    if (calm_) return;
+    const std::lock_guard guard{mutex_};
+    health_.replied_late();
+}
+
+void Server::failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy) {
+    std::unique_lock lock{mutex_};
+    calm_ = false;
+    const auto pause = health_.failed(failure, now, entropy);
+    lock.unlock();
+    if (pause) add({.kind = NodeEvent::Kind::backing_off, .failure = std::move(failure), .span = *pause});
+}
+
+detail::NodeFailure Server::last_failure() {
+    const std::lock_guard guard{mutex_};
+    return health_.last_failure();
+}
+
+bool Server::answers(const KeptReleases& kept) noexcept {
+    const std::lock_guard guard{mutex_};
+    return health_.trusted() && answered_ == kept.changes();
+}
+
+// ---- Addresses
+
+Server::Addresses Server::addresses(const NodeConfig& config) {
+    add({.kind = NodeEvent::Kind::connecting});
+    std::shared_ptr<Resolution> found;  // later the old one, which must be destroyed without the mutex
+    std::unique_lock lock{mutex_};
+    if (!resolution_ ||
+        (resolution_->done() && (resolution_->addresses().empty() || config.has_sentinels()))) {
+        lock.unlock();
+        found = config.find_server();
+        lock.lock();
+        resolution_.swap(found);
+    }
+    return {resolution_, first_address_};
+}
+
+void Server::leave_address(const Connection& connection) noexcept {
+    if (connection.was_ready()) return;
+    std::shared_ptr<Resolution> old;  // destroyed without the mutex
+    const std::lock_guard guard{mutex_};
+    first_address_ = connection.next_address();
+    if (resolution_ && resolution_->done()) resolution_.swap(old);
+}
+
+std::uint64_t Server::learn_master() {
+    const std::lock_guard guard{mutex_};
+    const auto found = resolution_ ? address_bytes(*resolution_) : std::string_view{};
+    if (!found.empty() && found != named_) {
+        named_ = found;
+        ++masters_;
+    }
+    return masters_;
+}
+
+bool Server::is_former(const Connection& connection) noexcept {
+    const auto found = address_bytes(connection.resolution());
+    const std::lock_guard guard{mutex_};
+    return !named_.empty() && !found.empty() && found != named_;
+}
+
+// ---- For the observer
+
+void Server::add(NodeEvent event) noexcept {
+    if (!is_observed_) return;
+    const std::lock_guard guard{mutex_};
+    try {
+        events_.push_back(std::move(event));
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
+void Server::disconnected(const Connection& connection, std::error_code cause, const char* why) noexcept {
+    try {
+        auto failure = connection.broken() ? detail::NodeFailure{connection.cause(), connection.detail()}
+                                           : detail::NodeFailure{cause, why};
+        add({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
+void Server::wrote(std::size_t commands, Clock::duration waited) noexcept {
+    if (commands > 0) add({.kind = NodeEvent::Kind::wrote, .span = waited, .commands = commands});
+}
+
+std::vector<NodeEvent> Server::take_events() {
+    const std::lock_guard guard{mutex_};
+    return std::exchange(events_, {});
+}
+
+}  // namespace redlock
