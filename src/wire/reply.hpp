@@ -44,7 +44,7 @@ struct NodeVote {
     std::error_code cause{};
     std::uint64_t count = 0;
     QueuePlace place{};
-    bool executed = true;  ///< False if the node has answered that it executes nothing at present.
+    bool executed = true;  ///< false if the reply shows that the node has executed nothing
 };
 
 /// Returns true if the server has too many clients, and therefore closes this new connection. It says so in
@@ -95,10 +95,12 @@ inline std::string_view hint_for(const Reply& error) noexcept {
     return names("SENTINEL") ? hints::no_sentinel : std::string_view{};
 }
 
-/// Returns true if the server executes nothing at present, because it runs a script that takes long, or loads
-/// its data.
+/// Returns true if the server has not executed the command, because it runs a script that takes long, loads
+/// its data, or is a server of a Redis Cluster that does not serve the slot or one of its keys. An
+/// acquisition then needs no release, which the server would refuse as well.
 inline bool executes_nothing(const Reply& reply) noexcept {
-    return reply.is_error("BUSY") || reply.is_error("LOADING");
+    return std::ranges::any_of(std::array{"BUSY", "LOADING", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK"},
+                               [&](const char* word) { return reply.is_error(word); });
 }
 
 /// Returns true if the server refuses this command for now, for example because it has too few replicas, or

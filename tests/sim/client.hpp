@@ -74,9 +74,13 @@ public:
     void cut_off(std::size_t node, nanoseconds span) {
         network_->link(node).cut_for(span, environment_.timeline.now());
     }
-    /// Moves the slots of the Redis Cluster by some steps.
+    /// Moves the slots of the Redis Cluster by some steps. More follow later, because no move lasts for ever.
     void move_slots(Rng& rng) {
-        for (int steps = rng.between(1, 6); steps > 0; --steps) environment_.nodes.front()->move_slots(rng);
+        auto& node = *environment_.nodes.front();
+        for (int steps = rng.between(1, 6); steps > 0; --steps) node.move_slots(rng);
+        environment_.timeline.after(1s, [this, &node, later = rng.child()]() mutable {
+            if (node.moves_slots()) move_slots(later);
+        });
     }
     template <class Line>
     void note(Line line) {

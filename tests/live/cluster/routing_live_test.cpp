@@ -150,6 +150,7 @@ TEST(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) {
     const auto refused = other.try_acquire();
     EXPECT_THAT(refused, Reports(0, Errc::server_busy));
     EXPECT_THAT(refused.nodes()[0].detail, HasSubstr("TRYAGAIN"));
+    EXPECT_FALSE(refused.nodes()[0].sent) << "there is nothing to release";
     (void)lock.release();
     EXPECT_TRUE(wait_until([&] {
         (void)world.lock(world.resource_of(2)).try_acquire();  // any round sends what is left to send
