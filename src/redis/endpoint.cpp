@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t longest_name = 255;        // the longest host name in DNS and TLS
 constexpr std::size_t longest_file_path = 4095;  // PATH_MAX without the final NUL
+constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26'379;
 const std::string tls_fields = "ca_file, certificate, key and server_name";
 
@@ -130,8 +131,7 @@ private:
         endpoint_.master = decoded("master", path.substr(0, path.find('/')));
         if (endpoint_.master.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
         read_user(rest);
-        for (std::optional<std::string_view> host; (host = cut_before(rest, ","));) read_sentinel(*host);
-        read_sentinel(rest);
+        read_servers(rest, sentinel_port, endpoint_.sentinels);
         check_text("master", endpoint_.master, longest_name);
         if (const auto database = path.find('/'); database != path.npos)
             read_database(path.substr(database + 1));
@@ -155,28 +155,26 @@ private:
         }
     }
 
-    void read_sentinel(std::string_view host) {
-        read_host_and_port(host, sentinel_port);
-        endpoint_.sentinels.push_back(
-            {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
+    /// Reads a list of hosts with ports, which are separated by commas.
+    void read_servers(std::string_view list, std::uint16_t usual_port, std::vector<Endpoint>& servers) {
+        const auto read = [&](std::string_view server) {
+            read_host_and_port(server, usual_port);
+            servers.push_back(
+                {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
+        };
+        while (const auto server = cut_before(list, ",")) read(*server);
+        read(list);
     }
 
     void read_cluster(std::string_view rest) {
         const auto query = cut_after(rest, '?');
         const auto path = cut_after(rest, '/');
         read_user(rest);
-        for (std::optional<std::string_view> host; (host = cut_before(rest, ","));) read_seed(*host);
-        read_seed(rest);
+        read_servers(rest, redis_port, endpoint_.seeds);
         if (!path.empty() && path != "0") fail("database", "must be 0, because a Redis Cluster has no other");
         read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
                    [this](std::string_view field) { return tls_field(field); });
         check_tls();
-    }
-
-    void read_seed(std::string_view host) {
-        read_host_and_port(host);
-        endpoint_.seeds.push_back(
-            {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
     }
 
     std::string* tls_field(std::string_view field) {
@@ -243,7 +241,7 @@ private:
         if (endpoint_.username.empty() && endpoint_.password.empty()) fail("user and password", "are empty");
     }
 
-    void read_host_and_port(std::string_view text, std::uint16_t usual_port = 6379) {
+    void read_host_and_port(std::string_view text, std::uint16_t usual_port = redis_port) {
         endpoint_.port = usual_port;
         if (text.find(',') != text.npos) fail_as_list();
         if (text.starts_with('[')) return read_ipv6_and_port(text);

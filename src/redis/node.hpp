@@ -60,13 +60,13 @@ public:
 
     // ---- If the node is a Redis Cluster, the object is for one of its servers.
 
-    bool in_cluster() const noexcept { return config_.cluster != nullptr; }
-    RedisCluster& cluster() const noexcept { return *config_.cluster; }
+    /// Returns null if the node is no Cluster.
+    const std::shared_ptr<RedisCluster>& cluster() const noexcept { return config_.cluster; }
     bool is_of(const NodeConfig& server) const noexcept { return config_.server == server.server; }
     const std::string& host() const noexcept { return config_.endpoint.host; }
     /// Returns the detail of a failure, with the name of the server if it is one of a Cluster.
     std::string with_server(std::string detail) const {
-        return in_cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
+        return cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
     }
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
     /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.

@@ -83,7 +83,7 @@ public:
     /// See NodeTable::nodes().
     std::span<const std::unique_ptr<Node>> nodes() const noexcept { return table_.nodes(); }
     /// Returns the nodes that are Redis Clusters. Several extensions on them are split by RequestsByServer.
-    const RedisClusters& clusters() const noexcept { return clusters_; }
+    const RedisClusters& clusters() const noexcept { return table_.clusters(); }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Returns how long a round takes at most. If it awaits no answers, it waits for connections that are
     /// being made.
@@ -114,7 +114,6 @@ private:
     Network& network_;
     detail::DuplicateServerCheck servers_;
     NodeTable table_;
-    const RedisClusters clusters_ = table_.clusters();
     WokenRounds woken_{};
     bool closed_ = false;
 };

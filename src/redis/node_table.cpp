@@ -10,46 +10,41 @@ namespace redlock {
 NodeTable::NodeTable(const std::vector<NodeConfig>& configs, Network& network, Node::Options options)
     : network_(network), options_(options), debts_(configs.size()) {
     for (const auto& config : configs) {
-        auto of_node = options_;
-        of_node.index = of_node.position = nodes_.size();
         auto cluster = config.cluster;
         if (!cluster && !config.endpoint.seeds.empty()) cluster = std::make_shared<RedisCluster>(config);
-        auto of_server = config;
-        if (cluster) {
-            of_server = *cluster->servers().front();
-            of_server.cluster = cluster;
-        }
-        nodes_.push_back(std::make_unique<Node>(std::move(of_server), network_, of_node));
-        all_.push_back(nodes_.back().get());
-        clusters_.push_back(std::move(cluster));
+        nodes_.push_back(make_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
+        if (cluster) clusters_.push_back(std::move(cluster));
     }
+}
+
+std::unique_ptr<Node> NodeTable::make_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster,
+                                           std::size_t index) {
+    config.cluster = std::move(cluster);
+    auto options = options_;
+    options.index = index;
+    options.position = all_.size();
+    auto node = std::make_unique<Node>(std::move(config), network_, options);
+    all_.push_back(node.get());
+    return node;
 }
 
 Node& NodeTable::node_of(std::size_t index, const ClusterServer& server) {
     for (auto* const node : all_)
         if (node->is_of(*server)) return *node;
-    auto of_node = options_;
-    of_node.index = index;
-    of_node.position = all_.size();
-    auto config = *server;
-    config.cluster = clusters_[index];
-    all_.reserve(all_.size() + 1);
-    others_.push_back(std::make_unique<Node>(std::move(config), network_, of_node));
-    all_.push_back(others_.back().get());
+    others_.reserve(others_.size() + 1);
+    others_.push_back(make_node(*server, nodes_[index]->cluster(), index));
     return *all_.back();
 }
 
 Node* NodeTable::served_by(std::size_t index, const Command& command) {
-    const auto& cluster = clusters_[index];
-    if (!cluster) return nullptr;
-    const auto server = cluster->server_of(detail::slot_of(command.resources.front()));
+    const auto server = nodes_[index]->cluster()->server_of(detail::slot_of(command.resources.front()));
     return server ? &node_of(index, server) : nullptr;
 }
 
 NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& command,
                                              Clock::time_point now) {
-    const auto& cluster = clusters_[index];
-    if (cluster->has_moved() && !acquires(command.verb))
+    const auto& cluster = nodes_[index]->cluster();
+    if (!acquires(command.verb))
         for (auto* const node : all_)
             if (const auto* const set =
                     node->index() == index ? node->unanswered_set_of(command.owner) : nullptr)
@@ -68,21 +63,16 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
 }
 
 Node* NodeTable::redirected(const Node& from, const detail::Redirection& to) {
-    const auto server = clusters_[from.index()]->server_at(to.to, from.host());
+    const auto server = from.cluster()->server_at(to.to, from.host());
     return server ? &node_of(from.index(), server) : nullptr;
 }
 
-RedisClusters NodeTable::clusters() const {
-    auto clusters = clusters_;
-    std::erase(clusters, nullptr);
-    return clusters;
-}
-
 void NodeTable::find_debtors() {
-    for (std::size_t i = 0; i < clusters_.size(); ++i) {
-        const auto debts = clusters_[i] ? clusters_[i]->debts() : 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const auto& cluster = nodes_[i]->cluster();
+        const auto debts = cluster ? cluster->debts() : 0;
         if (debts == debts_[i]) continue;
-        for (const auto& server : clusters_[i]->servers())
+        for (const auto& server : cluster->servers())
             if (!server->kept_releases->none()) (void)node_of(i, server);
         debts_[i] = debts;
     }

@@ -36,28 +36,31 @@ public:
     /// unanswered. If the server of the slot is not known, or has failed, the command goes to another server,
     /// which then also has to name the servers (Connection::fetch_servers()).
     Route route(std::size_t index, const Command& command, Clock::time_point now) {
-        return clusters_[index] ? route_in_cluster(index, command, now) : Route{nodes_[index].get()};
+        return nodes_[index]->cluster() ? route_in_cluster(index, command, now) : Route{nodes_[index].get()};
     }
     /// Returns the Node of the server that the Cluster has for the slot of the command, or null if it is not
-    /// known or the node is no Cluster.
+    /// known. The node must be a Cluster.
     Node* served_by(std::size_t index, const Command& command);
     /// Returns the Node of the server to which `from` has redirected a command, or null if there are too
     /// many.
     Node* redirected(const Node& from, const detail::Redirection& to);
 
     /// Returns the Clusters of all nodes.
-    RedisClusters clusters() const;
+    const RedisClusters& clusters() const noexcept { return clusters_; }
 
     /// Makes a Node for each server of a Cluster that has to get a kept release.
     void find_debtors();
 
 private:
     Route route_in_cluster(std::size_t index, const Command& command, Clock::time_point now);
+    /// Adds the new Node to all().
+    std::unique_ptr<Node> make_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster,
+                                    std::size_t index);
     Node& node_of(std::size_t index, const ClusterServer& server);
 
     Network& network_;
     const Node::Options options_;
-    RedisClusters clusters_{};  // null for the other nodes
+    RedisClusters clusters_{};
     std::vector<std::unique_ptr<Node>> nodes_{};
     std::vector<std::unique_ptr<Node>> others_{};  // the further servers of Clusters
     std::vector<Node*> all_{};

@@ -33,12 +33,7 @@ ClusterServer settings_of(const NodeConfig& node, std::string host, std::uint16_
 
 }  // namespace
 
-RedisCluster::RedisCluster(const NodeConfig& node)
-    : node_([&] {
-          auto config = node;
-          config.cluster = nullptr;
-          return config;
-      }()) {
+RedisCluster::RedisCluster(const NodeConfig& node) : node_(node) {
     for (const auto& seed : node.endpoint.seeds)
         servers_.push_back({.server = settings_of(node_, seed.host, seed.port), .is_seed = true});
 }
@@ -80,7 +75,6 @@ void RedisCluster::redirected(const detail::Redirection& to, std::string_view as
     const bool moved = to.kind == detail::Redirection::Kind::moved;
     const std::lock_guard guard{mutex_};
     moving_[to.slot] = !moved;
-    has_moved_ = true;
     if (!moved) return;
     outdated_ = true;
     hosts_are_unknown_ = to.to.host.empty();
@@ -95,8 +89,6 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
     const auto masters = detail::parse_cluster_nodes(nodes);
     if (masters.empty()) return;
     const std::lock_guard guard{mutex_};
-    const auto old_slots = slots_;
-    const auto old_servers = servers_;
     // If there are many, forgets those that no lane has used. The list may name them again.
     if (servers_.size() > most_servers / 2)
         std::erase_if(servers_, [](const Known& it) {
@@ -114,12 +106,6 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
             std::fill(slots_.begin() + first, slots_.begin() + last + 1,
                       static_cast<std::uint16_t>(index + 1));
     }
-    const auto server_in = [](const auto& servers, std::uint16_t index) {
-        return index == 0 ? nullptr : servers[index - 1U].server.get();
-    };
-    for (std::size_t slot = 0; slot < slots_.size() && !has_moved_; ++slot)
-        has_moved_ = old_slots[slot] != 0 &&
-                     server_in(old_servers, old_slots[slot]) != server_in(servers_, slots_[slot]);
     was_answered_ = true;
     move_debts_locked();
 }

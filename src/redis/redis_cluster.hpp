@@ -62,10 +62,6 @@ public:
     bool begin_refresh(Clock::time_point now);
     /// Returns true if begin_refresh() would.
     bool refresh_is_due(Clock::time_point now) const;
-    /// Returns true if a slot has ever been moved, or is being moved. A release may then have to follow its
-    /// SET to a server that does not serve the slot.
-    bool has_moved() const noexcept { return has_moved_; }
-
     /// Returns true if a server has answered ASK for this slot, and none has answered MOVED since.
     bool is_moving(std::uint16_t slot) const;
 
@@ -95,8 +91,6 @@ private:
     bool hosts_are_unknown_ = false;  // the servers name no hosts, so that of the asked one is used
 
     std::atomic<bool> was_answered_{false};  // the servers have named one another, or have refused to
-    std::atomic<bool> has_moved_{false};     // written under mutex_
-
     std::atomic<bool> outdated_{true};
     std::atomic<std::uint64_t> debts_{0};
 };

@@ -108,19 +108,6 @@ const NodesOptions& checked(const NodesOptions& options) {
     return options;
 }
 
-bool is_cluster(const Endpoint& endpoint) noexcept {
-    return !endpoint.seeds.empty();
-}
-
-/// A server of a Cluster that was promoted need not know all keys, and nothing shows that it was promoted.
-void check_clusters(const std::vector<Endpoint>& endpoints, const NodesOptions& options) {
-    detail::require(
-        options.quarantine == options.quarantine.zero() || std::ranges::none_of(endpoints, is_cluster),
-        "NodesOptions::quarantine", options.quarantine,
-        "be 0 if a node is a Redis Cluster, because its replicas are promoted without a bound on "
-        "what they have lost");
-}
-
 std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
     std::vector<NodeConfig> configs;
     configs.reserve(endpoints.size());
@@ -176,9 +163,13 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
-      has_cluster_(std::ranges::any_of(endpoints, is_cluster)),
+      has_cluster_(std::ranges::any_of(endpoints, [](const auto& it) { return !it.seeds.empty(); })),
       impl_(nullptr) {
-    check_clusters(endpoints, options);
+    // A server of a Cluster that was promoted need not know all keys, and nothing shows that it was promoted.
+    detail::require(!has_cluster_ || options.quarantine == options.quarantine.zero(),
+                    "NodesOptions::quarantine", options.quarantine,
+                    "be 0 if a node is a Redis Cluster, because its replicas are promoted without a bound on "
+                    "what they have lost");
     impl_ = new Impl(configs_of(std::move(endpoints), options), options);
 }
 

@@ -27,11 +27,11 @@ RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
-    table_.find_debtors();
+    if (!table_.clusters().empty()) table_.find_debtors();
     for (std::size_t node = 0; node < size(); ++node) {
         const auto route = table_.route(node, command(), now_);
         nodes_[node] = route.node;
-        asking_.set(node, route.asking);
+        if (route.asking) asking_.set(node);
         nodes_[node]->refresh(now_, round_);
     }
 }
@@ -156,7 +156,7 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
-    if (nodes_[node]->in_cluster() && follow_servers(node)) return;
+    if (nodes_[node]->cluster() && follow_servers(node)) return;
     auto& connection = *connections_[node];
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
     // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
@@ -278,11 +278,11 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
-    const bool redirected = nodes_[node]->in_cluster() && reply.kind == detail::Reply::Kind::error &&
+    const bool redirected = nodes_[node]->cluster() && reply.kind == detail::Reply::Kind::error &&
                             detail::parse_redirection(reply.text).has_value();
     if (redirected && follow_redirection(node, answer)) return false;
     auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
-    if (redirected) vote = {.cause = Errc::server_busy, .executed = false};
+    if (redirected) vote.cause = Errc::server_busy;
     if (vote.cause == Errc::unexpected_reply) {
         connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
         fail(node, vote.cause, connection.detail());
@@ -312,7 +312,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
     const auto told = nodes_[node]->with_server(detail);
     nodes_[node]->failed({cause, told}, now_);
-    if (nodes_[node]->in_cluster() && !awaits_reply_[node] && round_.on_unreachable(node, now_))
+    if (nodes_[node]->cluster() && !awaits_reply_[node] && round_.on_unreachable(node, now_))
         if (const auto route = table_.route(node, command(), now_); route.node != nodes_[node])
             return move_to(node, route, {});
     const bool disconnected = connections_[node]->broken();
@@ -365,7 +365,7 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
     auto* const target = table_.redirected(*nodes_[node], to);
     const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
     if (!follows) {
-        if (answer.releases) nodes_[node]->cluster().keep(answer, to, nodes_[node]->host());
+        if (answer.releases) nodes_[node]->cluster()->keep(answer, to, nodes_[node]->host());
         return false;
     }
     const bool asking = to.kind == detail::Redirection::Kind::ask;

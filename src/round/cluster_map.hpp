@@ -39,7 +39,6 @@ struct Redirection {
 struct ClusterMaster {
     ServerAddress address{};
     std::string_view host_name{};                                  ///< empty if it announces none
-    bool was_asked = false;                                        ///< this server itself has sent the list
     std::vector<std::pair<std::uint16_t, std::uint16_t>> slots{};  ///< the first and the last slot of a range
     bool moves_slots = false;  ///< some of its slots are being moved from it or to it
 };
@@ -93,13 +92,10 @@ inline std::optional<Redirection> parse_redirection(std::string_view error) noex
 inline void parse_slots(std::string_view words, ClusterMaster& master) {
     while (!words.empty()) {
         auto word = cut_word(words);
-        if (word.starts_with('[')) {
-            master.moves_slots = true;
-            continue;
-        }
+        master.moves_slots = master.moves_slots || word.starts_with('[');
         const bool is_range = word.find('-') != word.npos;
         const auto first = whole_number(cut_word(word, '-'), cluster_slots - 1);
-        const auto last = is_range ? whole_number(word, cluster_slots - 1) : first;
+        const auto last = !is_range ? first : whole_number(word, cluster_slots - 1);
         if (first && last && *first <= *last) master.slots.emplace_back(*first, *last);
     }
 }
@@ -110,16 +106,12 @@ inline std::optional<ClusterMaster> parse_cluster_node(std::string_view line) {
     auto place = cut_word(line);
     const auto flags = cut_word(line);
     for (int i = 0; i < 5; ++i) (void)cut_word(line);  // its master, ping, pong, epoch, and the link
-    const auto has = [&](std::string_view wanted) {
-        for (auto rest = flags; !rest.empty();)
-            if (cut_word(rest, ',') == wanted) return true;
-        return false;
-    };
+    const auto has = [&](std::string_view flag) { return flags.find(flag) != flags.npos; };
     if (!has("master") || has("noaddr") || has("handshake")) return std::nullopt;
     auto names = place;
     const auto address = parse_server_address(cut_word(names, ',').substr(0, place.find('@')));
     if (!address) return std::nullopt;
-    ClusterMaster master{.address = *address, .was_asked = has("myself")};
+    ClusterMaster master{.address = *address};
     if (const auto name = cut_word(names, ','); name.find('=') == name.npos) master.host_name = name;
     parse_slots(line, master);
     return master;
@@ -130,9 +122,7 @@ inline std::optional<ClusterMaster> parse_cluster_node(std::string_view line) {
 inline std::vector<ClusterMaster> parse_cluster_nodes(std::string_view text) {
     std::vector<ClusterMaster> masters;
     while (!text.empty()) {
-        auto line = cut_word(text, '\n');
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (auto master = parse_cluster_node(line); master && !master->slots.empty())
+        if (auto master = parse_cluster_node(cut_word(text, '\n')); master && !master->slots.empty())
             masters.push_back(std::move(*master));
     }
     return masters;

@@ -70,9 +70,6 @@ TEST_F(Servers, AreNamedByOneOfThem) {
     EXPECT_EQ(serving(8191), "10.0.0.1:7001");
     EXPECT_EQ(serving(8192), "10.0.0.2:7002");
     EXPECT_EQ(serving(16383), "10.0.0.2:7002");
-    EXPECT_FALSE(cluster.has_moved());
-    cluster.learn(two_servers, "seed");
-    EXPECT_FALSE(cluster.has_moved());
 }
 
 TEST_F(Servers, OfATextThatNamesNoneStay) {
@@ -92,7 +89,6 @@ TEST_F(Servers, MoveOneSlot) {
     cluster.redirected({Kind::moved, 5, {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_EQ(serving(5), "10.0.0.2:7002");
     EXPECT_EQ(serving(6), "10.0.0.1:7001");
-    EXPECT_TRUE(cluster.has_moved());
 }
 
 TEST_F(Servers, WithoutAHostHaveTheOneThatWasAsked) {
@@ -148,7 +144,6 @@ TEST_F(Servers, GetTheReleasesOfOneThatServesNoSlotAnyMore) {
         "a 10.0.0.1:7001@1 master - 0 0 1 connected 0-8191\n"
         "b 10.0.0.3:7003@1 master - 0 0 3 connected 8192-16383\n",
         "10.0.0.1");
-    EXPECT_TRUE(cluster.has_moved());
     EXPECT_THAT(debts_of(*former), IsEmpty());
     EXPECT_THAT(debts_of(*cluster.server_of(16383)), ElementsAre("foo"));
 }

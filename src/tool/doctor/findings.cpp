@@ -106,15 +106,17 @@ void judge_cluster(const NodeFacts& node, const LockProfile&, Findings& findings
     const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
         findings.push_back({Severity::warning, "cluster", what, why, remedy});
     };
+    const auto hint = [&](const std::string& what, const std::string& why, const std::string& remedy) {
+        findings.push_back({Severity::hint, "cluster", what, why, remedy});
+    };
     warn("it is a Redis Cluster, whose replicas are promoted automatically",
          "two clients can hold the lock after a failover; a replica may lack locks that its master has "
          "granted",
          "independent servers, or a master with Sentinels and --quarantine, if exclusion must survive a "
          "failover");
-    findings.push_back({Severity::hint, "cluster",
-                        "only its server " + cluster.asked + " was checked in detail",
-                        "memory, persistence and permissions of the others are unknown",
-                        "check the other servers in the same way, one by one"});
+    hint("only its server " + cluster.asked + " was checked in detail",
+         "memory, persistence and permissions of the others are unknown",
+         "check the other servers in the same way, one by one");
     if (cluster.list_error)
         warn("CLUSTER NODES is not answered: " + cluster.list_error.cause.message() +
                  (cluster.list_error.detail.empty() ? "" : " (" + cluster.list_error.detail + ")"),
@@ -128,19 +130,15 @@ void judge_cluster(const NodeFacts& node, const LockProfile&, Findings& findings
              "start the server, or make it announce an address that clients can reach "
              "(cluster-announce-ip, cluster-announce-port)");
     for (const auto& server : cluster.moving)
-        findings.push_back(
-            {Severity::hint, "cluster", "its server " + server + " is moving slots",
-             "a lock of several resources of such a slot cannot be acquired until it has moved",
-             "if no move is under way: redis-cli --cluster fix"});
-    if (cluster.full_coverage == "yes")
-        findings.push_back({Severity::hint, "cluster", "cluster-require-full-coverage is yes",
-                            "if the slots of one server fail, no resource can be locked at all",
-                            "cluster-require-full-coverage no"});
-    else if (cluster.full_coverage.empty())
-        findings.push_back(
-            {Severity::hint, "cluster", "cluster-require-full-coverage is unknown",
+        hint("its server " + server + " is moving slots",
+             "a lock of several resources of such a slot, or a shared lock, may have to wait until it has "
+             "moved",
+             "if no move is under way: redis-cli --cluster fix");
+    if (cluster.full_coverage != "no")
+        hint("cluster-require-full-coverage is " +
+                 (cluster.full_coverage.empty() ? "unknown" : cluster.full_coverage),
              "if it is yes, and the slots of one server fail, no resource can be locked at all",
-             "find out from its documentation"});
+             "cluster-require-full-coverage no");
 }
 
 /// Judges whether two clients could hold the same lock after a failover of the server.
