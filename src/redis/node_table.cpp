@@ -55,11 +55,12 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
     const auto other =
         std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).trusted; });
     if (other != servers.end()) return {&node_of(index, *other)};
-    if (serving) return {serving};
-    // All have failed. The one whose pause is over first is the most likely to be back.
-    const auto probe =
-        std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).probe_due; });
-    return {&node_of(index, probe == servers.end() ? servers.front() : *probe)};
+    // All have failed. They are tried in turn, because any of them can name the server of the slot.
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        const auto& server = servers[turn_++ % servers.size()];
+        if (server->server->health(now).probe_due) return {&node_of(index, server)};
+    }
+    return {serving ? serving : nodes_[index].get()};
 }
 
 Node* NodeTable::redirected(const Node& from, const detail::Redirection& to) {

@@ -64,6 +64,7 @@ private:
     std::vector<std::unique_ptr<Node>> nodes_{};
     std::vector<std::unique_ptr<Node>> others_{};  // the further servers of Clusters
     std::vector<Node*> all_{};
+    std::size_t turn_ = 0;                // of the server that is tried next if all have failed
     std::vector<std::uint64_t> debts_{};  // RedisCluster::debts() when find_debtors() has looked last
 };
 

@@ -29,6 +29,7 @@ public:
     bool any_left() const noexcept { return left_ > 0; }
     /// Returns true if a command may have to follow one of these.
     bool any_bound() const noexcept {
+        if (!any()) return false;
         const std::lock_guard guard{mutex_};
         return any_left() || binds_all_ || !bound_late_.empty();
     }
