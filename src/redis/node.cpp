@@ -56,10 +56,10 @@ Link* Node::link_to_follow(const Command& command) const noexcept {
     if (auto* const by_key =
             find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
         return by_key;
-    const bool follows_release = detail::effect_of(command) == detail::KeyEffect::undescribes;
+    const bool undescribes = detail::effect_of(command) == detail::KeyEffect::undescribes;
     return find([&](const auto& pending) {
-        return pending.is_bound_to(command.owner) ||
-               (follows_release && pending.has_release_of(command.owner)) ||
+        return (undescribes &&
+                (pending.is_bound_to(command.owner) || pending.has_release_of(command.owner))) ||
                (leaves_queue && pending.is_bound_to(command.queue->ticket));
     });
 }

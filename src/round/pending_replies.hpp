@@ -129,6 +129,7 @@ struct LateReplies {
     struct Bound {
         std::uint64_t owner = 0;  ///< PendingReply::bound
         NodeSet nodes{};
+        bool describes = false;  ///< see PendingReply
     };
     std::vector<Bound> bound{};
 };
@@ -355,7 +356,7 @@ public:
         for_each_late([&](const PendingReply& it) {
             late.any = true;
             late.released |= it.released;
-            if (it.binds) late.bound.push_back({it.bound, NodeSet{}.set(node)});
+            if (it.binds) late.bound.push_back({it.bound, NodeSet{}.set(node), it.describes});
         });
     }
     /// Returns true if a release, or the deletion of a holder description, is pending without a requester.

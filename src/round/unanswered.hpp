@@ -34,19 +34,21 @@ public:
         return any_left() || binds_all_ || !bound_late_.empty();
     }
 
-    /// Returns the nodes from which the reply to a SET, an enter_queue or a description is missing that the
-    /// command must follow.
+    /// Returns the nodes from which the reply to a command is missing that this one must follow (see the
+    /// table in pending_replies.hpp).
     NodeSet bound_nodes(const Command& command) const noexcept {
         if (!any()) return {};
         const bool leaves_queue = command.queue && acquires(command.verb);
         const auto owner = PendingReplies::hash_of(command.owner);
         const auto ticket = leaves_queue ? PendingReplies::hash_of(command.queue->ticket) : owner;
+        const bool follows_description = effect_of(command) == KeyEffect::undescribes;
         const std::lock_guard guard{mutex_};
         if (binds_all_) return NodeSet{}.set();
         NodeSet nodes;
         for (const auto* const list : {&bound_left_, &bound_late_})
             for (const auto& it : *list)
-                if (it.owner == owner || it.owner == ticket) nodes |= it.nodes;
+                if ((it.owner == owner || it.owner == ticket) && (!it.describes || follows_description))
+                    nodes |= it.nodes;
         return nodes;
     }
     /// Returns true if the command can be refused unless it follows a release that may be unanswered. May
@@ -66,7 +68,8 @@ public:
         for (const auto& [command, to] : requests) {
             released_left_ |= PendingReplies::bits_of(command.resources);
             try {
-                bound_left_.push_back({PendingReplies::hash_of(command.owner), to});
+                const bool describes = effect_of(command) == KeyEffect::describes;
+                bound_left_.push_back({PendingReplies::hash_of(command.owner), to, describes});
             } catch (const std::bad_alloc&) {
                 binds_all_ = true;
             }

@@ -456,7 +456,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSi
     ASSERT_EQ(value(1, "r"), "A");
     auto& server = network.server(1);
     server.refuses_command = {};
-    network.clock().after(45ms, [&] { server.unreachable = true; });  // a later connection is too late
+    network.clock().after(45ms, [&] { server.cut_off = true; });  // what is written later does not arrive
     expect_to_be_sent_by_the_destructor();
 }
 

@@ -630,6 +630,21 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetInTheSharedSet) {
     }
 }
 
+// The description of a lease is left to the leader of the shared lane. Only its deletion must follow it.
+TEST_F(LanesOfOneProcessor, RenewsALeaseWhoseDescriptionIsUnanswered) {
+    share([this] { set("theirs"); });
+    network.during_wait([&] {
+        const OtherThread other{[&] {
+            ask(Verb::describe_holder, "theirs", "owner of theirs", {.awaits_answers = false});
+            in_watchdog([&] {
+                const auto& extension = ask(Verb::compare_and_expire, "theirs", "owner of theirs");
+                EXPECT_GE(extension.tally.granted(), 2U) << extension.tally[0].detail;
+            });
+        }};
+    });
+    set("busy");
+}
+
 // The thread of the watchdog does not wait for the leader, and the leader writes the description later.
 TEST_F(LanesOfOneProcessor, DescribesRenewedLeasesWithoutWaiting) {
     set("mine");

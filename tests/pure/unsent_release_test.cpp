@@ -385,7 +385,7 @@ TEST_F(ReleaseWithoutAReply, IsSentOnOneNewConnectionOnlyToAFrozenServer) {
 // The SET is pending there. On another connection, the release could overtake it.
 TEST_F(ReleaseWithoutAReply, IsSentOnlyOnTheConnectionOfItsSet) {
     (void)held().release();
-    network.pass(1s);
+    network.pass(2s);
     network.server(2).paused = true;
     network.server(2).forget_log();
     auto it = lock();
