@@ -262,6 +262,8 @@ void Node::drop_unused(Clock::time_point now) {
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = *config_.kept_releases;
     if (kept.none()) return false;
+    if (config_.cluster && !config_.server->health(now).trusted && config_.cluster->has_replaced(config_))
+        return false;
     const bool answers = config_.server->answers(kept);
     if (!kept.may_send(answers, now)) return false;
     auto* const current = current_link();
@@ -292,7 +294,9 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     if (!was_broken) link->fail({}, {});  // disconnects
     // If the server is not to blame, a new connection may be made for the releases although it is not
     // trusted.
-    config_.kept_releases->keep(link->take_pending(), is_blameless);
+    auto releases = link->take_pending();
+    if (!is_blameless) releases.count_no_repeat();
+    config_.kept_releases->keep(std::move(releases), is_blameless);
     if (!has_failed) return;
     try {
         failed({link->cause(), link->detail()}, now);
@@ -336,6 +340,15 @@ void Node::drop_former() {
     listeners_.drop_former(why);
     for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
         if (config_.server->is_former(*it)) it->fail(Errc::connection_failed, why);
+}
+
+/// If the server was replaced in its Cluster, breaks all connections. It may be frozen, so it would not say
+/// so.
+void Node::leave_former_server(Clock::time_point now) {
+    if (links_.empty() || config_.server->health(now).trusted) return;
+    if (!config_.cluster->has_replaced(config_)) return;
+    for (const auto& it : links_) it->fail(Errc::connection_failed, "the Cluster has replaced the server");
+    sweep(now);
 }
 
 // ---- Health

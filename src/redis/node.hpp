@@ -69,6 +69,7 @@ public:
         return cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
     }
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
+    void leave_former_server(Clock::time_point now);
     /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
     const detail::PendingReply* unanswered_set_of(std::string_view owner) const noexcept;
 

@@ -160,8 +160,15 @@ std::unique_ptr<Waiter> NodeGroup::waiter() {
 
 void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,
                        std::chrono::nanoseconds took) const {
-    for (auto* const node : table_.all())
-        for (const auto& event : node->take_events()) notify(tallies.front()[node->index()].name, event);
+    // The thread need not lead, so it must not use the list of all Node objects.
+    for (const auto& node : table_.nodes()) {
+        const auto name = tallies.front()[node->index()].name;
+        if (!node->cluster())
+            for (const auto& event : node->take_events()) notify(name, event);
+        else
+            for (const auto& server : node->cluster()->servers())
+                for (const auto& event : server->server->take_events()) notify(name, event);
+    }
     for (std::size_t i = 0; i < requests.size(); ++i)
         options_.observer->round_ended(requests[i].command, tallies[i], took);
 }

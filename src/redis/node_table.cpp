@@ -68,6 +68,11 @@ Node* NodeTable::redirected(const Node& from, const detail::Redirection& to) {
     return server ? &node_of(from.index(), server) : nullptr;
 }
 
+void NodeTable::leave_former_servers(Clock::time_point now) {
+    for (std::size_t i = 0; i < all_.size(); ++i)  // a user that leaves may begin another Node
+        if (all_[i]->cluster()) all_[i]->leave_former_server(now);
+}
+
 void NodeTable::find_debtors() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         const auto& cluster = nodes_[i]->cluster();

@@ -50,6 +50,8 @@ public:
 
     /// Makes a Node for each server of a Cluster that has to get a kept release.
     void find_debtors();
+    /// Breaks the connections to the servers that Clusters have replaced.
+    void leave_former_servers(Clock::time_point now);
 
 private:
     Route route_in_cluster(std::size_t index, const Command& command, Clock::time_point now);

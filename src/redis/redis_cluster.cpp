@@ -95,6 +95,10 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
             return !it.is_seed && it.server->server.use_count() == 1 && it.server->kept_releases->none();
         });
     std::ranges::fill(slots_, std::uint16_t{0});
+    for (auto& it : servers_) {
+        it.is_replaced = it.is_replaced || it.serves;
+        it.serves = false;
+    }
     for (const auto& master : masters) {
         auto [name, other] = std::pair{master.address.host, master.host_name};
         if (node_.tls && !other.empty()) std::swap(name, other);
@@ -102,12 +106,17 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         const auto index = index_locked({name, master.address.port}, asked);
         if (index == none) continue;
         servers_[index].other_name = other;
+        if (!master.slots.empty()) {
+            servers_[index].serves = true;
+            servers_[index].is_replaced = false;
+        }
         for (const auto& [first, last] : master.slots)
             std::fill(slots_.begin() + first, slots_.begin() + last + 1,
                       static_cast<std::uint16_t>(index + 1));
     }
     was_answered_ = true;
-    move_debts_locked();
+    for (std::size_t i = 0; i < servers_.size(); ++i)
+        if (std::ranges::find(slots_, i + 1) == slots_.end()) move_releases_locked(*servers_[i].server);
 }
 
 bool RedisCluster::is_moving(std::uint16_t slot) const {
@@ -141,22 +150,28 @@ void RedisCluster::keep(const detail::PendingReply& release, const detail::Redir
     ++debts_;
 }
 
-/// Gives the releases of servers that serve no slot any more to those that serve their slots.
-void RedisCluster::move_debts_locked() {
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-        auto& former = *servers_[i].server->kept_releases;
-        if (former.none() || std::ranges::count(slots_, i + 1) > 0) continue;
-        std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
-        former.send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
-            const auto index = slots_[detail::slot_of(release.resources.front())];
-            detail::PendingReplies kept;
-            kept.sent_again(release).repeats = release.repeats;
-            moved.emplace_back(servers_[index == 0 ? i : index - 1U].server->kept_releases.get(),
-                               std::move(kept));
-        });
-        for (auto& [server, kept] : moved) server->keep(std::move(kept), true);
-        ++debts_;
-    }
+bool RedisCluster::has_replaced(const NodeConfig& server) {
+    const std::lock_guard guard{mutex_};
+    const auto it = std::ranges::find_if(
+        servers_, [&](const auto& known) { return known.server->server == server.server; });
+    if (it == servers_.end() || !it->is_replaced) return false;
+    move_releases_locked(*it->server);
+    return true;
+}
+
+/// Gives the releases of a server that serves no slot any more to those that serve their slots.
+void RedisCluster::move_releases_locked(const NodeConfig& former) {
+    if (former.kept_releases->none()) return;
+    std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
+    former.kept_releases->send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
+        const auto index = slots_[detail::slot_of(release.resources.front())];
+        detail::PendingReplies kept;
+        kept.sent_again(release).repeats = release.repeats;
+        moved.emplace_back((index == 0 ? former : *servers_[index - 1U].server).kept_releases.get(),
+                           std::move(kept));
+    });
+    for (auto& [server, kept] : moved) server->keep(std::move(kept), true);
+    ++debts_;
 }
 
 // ---- RequestsByServer

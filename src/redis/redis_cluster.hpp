@@ -68,6 +68,8 @@ public:
     /// Lets the server at `to` get this release. If the redirection is an ASK, the release is sent behind
     /// ASKING.
     void keep(const detail::PendingReply& release, const detail::Redirection& to, std::string_view asked);
+    /// Returns true if other servers serve the slots that this one has had. Then gives its releases to them.
+    bool has_replaced(const NodeConfig& server);
     /// Returns a number that grows with each kept release.
     std::uint64_t debts() const noexcept { return debts_; }
 
@@ -76,10 +78,12 @@ private:
         ClusterServer server;
         std::string other_name{};  // the other name that the server announces: its host name or its address
         bool is_seed = false;
+        bool serves = false;       // some slot, by the last list
+        bool is_replaced = false;  // it has served slots, and serves none any more
     };
 
     std::size_t index_locked(const detail::ServerAddress& address, std::string_view asked);
-    void move_debts_locked();
+    void move_releases_locked(const NodeConfig& former);
 
     const NodeConfig node_;
     mutable std::mutex mutex_{};

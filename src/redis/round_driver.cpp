@@ -27,7 +27,10 @@ RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
-    if (!table_.clusters().empty()) table_.find_debtors();
+    if (!table_.clusters().empty()) {
+        table_.find_debtors();
+        table_.leave_former_servers(now_);
+    }
     for (std::size_t node = 0; node < size(); ++node) {
         const auto route = table_.route(node, command(), now_);
         nodes_[node] = route.node;

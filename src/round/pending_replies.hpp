@@ -269,6 +269,11 @@ public:
         for_each_release_to_repeat([&](const PendingReply&) { ++count; });
         return count;
     }
+    /// Records that the releases were not sent again: the connection was never made.
+    void count_no_repeat() noexcept {
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).may_be_repeated() && at(i).repeats > 0) --at(i).repeats;
+    }
     /// Records that the pending releases must not be repeated: all of them, or those of one requester.
     void forget_releases(const Requester* requester = nullptr) noexcept {
         for (auto i = answered_; i < size_; ++i)

@@ -760,6 +760,43 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheSharedSetAgainInTheOwnSet) {
     EXPECT_EQ(value(2, "theirs"), "");
 }
 
+// The node cannot be reached for a moment. Each of many clients in one process finds that its connection is
+// broken, and then tries all releases once more.
+TEST_F(LanesOfOneProcessor, SendReleasesAgainThatOthersHaveTriedInVain) {
+    const auto configs = for_one_process(memory.configs());
+    std::deque<Lanes> clients;
+    const auto name = [&] { return "r" + std::to_string(clients.size()); };
+    auto& server = memory.server(2);
+    for (int i = 0; i < 20; ++i) {
+        clients.emplace_back(configs, options, network, 64);
+        Asked set{Verb::set_if_absent, name(), "A"};
+        set.ask(clients.back());
+    }
+    memory.pass(5ms);
+    server.paused = true;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+        Asked release{Verb::compare_and_delete, "r" + std::to_string(i + 1), "A", {.awaits_answers = false}};
+        release.ask(clients[i]);
+    }
+    server.paused = false;
+    server.refuses = true;
+    server.close_connections(memory.clock().now());
+    memory.pass(5ms);
+    const auto query = [&] {
+        for (auto& it : clients) {
+            Asked query{Verb::query, "another", "A"};
+            query.ask(it);
+            memory.pass(5ms);
+        }
+    };
+    query();
+    ASSERT_EQ(value(2, "r1"), "A");
+    server.refuses = false;
+    memory.pass(5s);
+    for (int i = 0; i < 3; ++i) query();
+    for (std::size_t i = 1; i <= clients.size(); ++i) EXPECT_EQ(value(2, "r" + std::to_string(i)), "") << i;
+}
+
 // If the connection were closed before, a server that cannot write its replies would not read the release.
 TEST_F(LanesOfOneProcessor, WaitsInItsDestructorForTheReplyToARelease) {
     set("mine");
