@@ -240,10 +240,12 @@ public:
     }
 
     /// Releases the lock without waiting for answers. (With LockOptions::fair, does what release() does.) The
-    /// lock is then free. Blocks in two cases only:
+    /// lock is then free. Blocks in three cases only:
     ///
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.
+    /// - Another thread sends the commands of this one, too, and gets no processor: for up to a quarter of
+    ///   node_timeout.
     /// - The watchdog is extending the lock at that moment: at most one further node_timeout.
     void unlock() noexcept;
 

@@ -34,11 +34,12 @@ Flow Acquire::run_in_queue() {
         if (nodes().contended().contains(request_.resources.front())) {
             // Other clients have waited for the resource a moment ago, so this client queues before its first
             // attempt. The attempt must follow before the deadline, because only an attempt can report that
-            // the resource is held. latest_attempt() leaves it twice half a node_timeout.
+            // the resource is held. latest_attempt() leaves time for it.
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;
-            // If queue_timeout has not passed, further attempts may follow.
+            // The waiting can be over because of latest_attempt(), before until(). Then further attempts may
+            // follow.
             last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
         }
         const auto attempts = make_attempts();

@@ -31,10 +31,10 @@ void record_wrong_types(Tally& attempt_votes, Tally&& undo_votes) {
     }
 }
 
-/// Finds nodes that are the server of another node, after a failed attempt and the release of step 5. Such a
-/// node has refused the SET because the key of this owner was there already, and has then deleted the key
-/// that the other node had set. Makes their votes unknown, with the cause `same_server`. Returns true if
-/// there are any.
+/// Finds nodes that lead to the same server as another node, after a failed attempt and the release of
+/// step 5. Such a node has refused the SET because the key of this owner was there already, and has then
+/// deleted the key that the other node had set. Makes their votes unknown, with the cause `same_server`.
+/// Returns true if there are any.
 bool record_same_servers(Tally& attempt_votes, const Tally& undo_votes) {
     std::size_t granted = 0;  // the first node whose key another one has deleted
     while (granted < attempt_votes.size() &&

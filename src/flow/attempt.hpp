@@ -27,7 +27,7 @@ public:
     const Lease& lease() const noexcept { return candidate_; }
     /// Returns false if run() has ended before its round, because there were no random numbers.
     bool made_round() const noexcept { return made_round_; }
-    /// Returns the votes on the SET, or of the second round if confirm_fencing_token() has made one.
+    /// Returns the votes on the SET, or of the round of confirm_fencing_token() that has decided the outcome.
     const Tally& votes() const noexcept { return round_.tally; }
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error);

@@ -21,8 +21,8 @@
 //
 // Rules for the text of a flow:
 //
-//   1. A request, and the flow that another flow awaits, is a named variable. g++ 12 destroys temporaries in
-//      a co_await expression too early or twice.
+//   1. A request, and the flow that another flow awaits, is a named variable. As temporaries in a co_await
+//      expression, g++ 12 destroys them too early or twice. (What ask() returns may be a temporary.)
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
 //   3. A flow is a member function of a Steps object, and has no parameters. Its frame is then in the memory
 //      of the operation, and it has no references that can dangle. A function with parameters that only

@@ -152,9 +152,9 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // After a refusal, only a message of another client wakes the waiter. A grant means that the resource is
-    // reserved for it. In a pause, another client has reserved it, because the question was sent without
-    // `may_take`.
+    // True if another client has reserved the resource for this waiter. After a refusal, only the message of
+    // such a client wakes the waiter. A grant mostly means that the question itself has reserved the
+    // resource. But in a pause (WaiterTiming), the question is sent without `may_take`, and reserves nothing.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
         place_ = answer.place;
@@ -286,8 +286,8 @@ void PlaceInQueue::record_departure(const NodeReport& home) {
 }
 
 /// Is called when the connection to the home node is lost. The node may be well, so the waiter listens there
-/// again and keeps its place. But if it has begun to listen there less than a poll interval ago, it goes to
-/// another node.
+/// again and keeps its place. But if find_home() has chosen this node less than a poll interval ago, even if
+/// it was the home node before, the waiter goes to another node.
 void PlaceInQueue::lose_connection() {
     const auto home = waiter_->home();
     const bool same_home_again = clock_.now() - home_chosen_at_ >= poll_interval;

@@ -32,9 +32,9 @@ namespace redlock::flow {
 ///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
-///               | node                                         | the node grants its question → reserved,
-///               |                                              | or → woken in a pause (WaiterTiming), in
-///               |                                              | which the question reserves nothing
+///               | node                                         | the node grants its question → reserved;
+///               |                                              | in a pause (WaiterTiming), in which the
+///               |                                              | question reserves nothing, → woken
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node
@@ -82,8 +82,8 @@ public:
 
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Calls `send` with each command that is left to do after the flow was destroyed. It is valid during the
-    /// call, and takes a ticket out of a queue.
+    /// Calls `send` with each command that is left to do after the flow was destroyed. The command takes a
+    /// ticket out of a queue, and is valid during the call.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());

@@ -11,7 +11,8 @@
 //     end_attempt()       | The time without an attempt begins. The next one is due in 7 to 14 s.
 //     failed_when_woken() | From the second call on, a *pause* begins, which doubles with each call. In the
 //                         | pause, a question must not reserve the resource. If another client had woken the
-//                         | waiter, the waiter makes no attempt in the pause, unless one is due.
+//                         | waiter for the failed attempt, a message in the pause leads to no attempt before
+//                         | the pause is over, unless one is due. Otherwise it leads to an attempt at once.
 #pragma once
 
 #include <redlock/clock.hpp>

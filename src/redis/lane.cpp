@@ -491,7 +491,8 @@ void Lane::wake_ended(const Asker* own) noexcept {
 void Lane::find_unanswered() noexcept {
     unanswered_.update([this](detail::LateReplies& late) { group_.add_late_replies(late); });
     if (!unanswered_.any()) return;
-    // Otherwise Lanes::make_round() would choose this lane again and again in vain.
+    // A closed lane refuses each round. Lanes::make_round() would choose it again and again for a command
+    // that must follow one of these.
     const std::lock_guard guard{mutex_};
     if (may_be_joined_locked()) is_closed_ = false;
 }

@@ -26,7 +26,7 @@
 //
 // In each state but `done`, the thread may leave (rule 6).
 //
-// These are the rules, which tests/model/shared_reading.pml checks:
+// These are the rules. Their model is tests/model/shared_reading.pml (lanes.pml is about several lanes).
 //
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
@@ -45,8 +45,9 @@
 //    not accept.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
 //    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. If
-//    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports all nodes
-//    as timed out, and that the command may have been sent. Then a release follows, in a round of its own.
+//    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports that the
+//    command may have been sent, and a release follows in a round of its own. In both cases it reports the
+//    nodes as timed out, or the deadline if that has passed.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
 //    leaves. The leader begins it, hands it to the connections, and then ends it.

@@ -174,9 +174,10 @@ bool Link::is_over(Clock::time_point now) const noexcept {
     return broken() || (drains() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
-/// A device on the way, such as a NAT, may have forgotten the connection without a sign. Its releases are
-/// then sent again on another connection. This must not be done sooner, because a slow server needs no second
-/// connection. A command that was written since may still be answered.
+/// A current connection is silent if any reply has been missing for a node_timeout. A draining one is silent
+/// only if, in addition, nothing was written and no reply has come for a node_timeout. Then a device on the
+/// way, such as a NAT, may have forgotten it without a sign, and its releases are sent again on another
+/// connection. This must not be done sooner, because a slow server needs no second connection.
 bool Link::is_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;

@@ -48,6 +48,7 @@ public:
          std::size_t node);
     ~Link() { stop_draining(); }
 
+    /// Returns true in the states draining and silent.
     bool drains() const noexcept { return state_ != State::current; }
     bool is_current() const noexcept { return !drains() && !broken(); }
     bool is_draining() const noexcept { return drains() && !broken(); }

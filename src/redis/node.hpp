@@ -2,8 +2,9 @@
 // (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeTable).
 // What all lanes know together about the server is in Server.
 //
-// A round calls refresh() and join(), and then the functions of the Link until it leaves it. In each turn,
-// the thread that leads the lane calls write_collected(), waits for the poll entries, and calls take_ready().
+// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link. In each
+// turn, the thread that leads the lane calls write_collected(), waits for the poll entries, and calls
+// take_ready().
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -8,11 +8,14 @@
 //     place                          | it leaves the place, and is
 //     -------------------------------+-----------------------------------------------------------------------
 //     PendingReplies of a connection,| answered, or refused for good → done
-//     its round awaits the reply     | refused in this form → written again on this connection
+//     its round awaits the reply     | refused in this form → written again by its round
+//                                    | refused for now → here, for a pause
 //                                    | on a connection that breaks → sent once more by its round
 //                                    | left by its round, which is over → late
 //     PendingReplies of a connection,| answered → done
-//     late                           | refused for now → here, for a pause
+//     late                           | refused in this form → written again on this connection
+//                                    | refused for now → here, for a pause
+//                                    | a Redis Cluster names another server → the KeptReleases of that server
 //                                    | on a connection that breaks → here
 //                                    | on one on which nothing comes for a node_timeout → here, if it was
 //                                    | not sent again before, and its SET is not pending there
@@ -48,7 +51,8 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(max_kept_connections); }
 
-    /// Keeps the releases to repeat of a connection. `answered` is true if the server has answered on it.
+    /// Keeps the releases to repeat of a connection. `answered` is true if the server is not to blame for the
+    /// end of the connection, for example because it has answered on it.
     void keep(detail::PendingReplies pending, bool answered) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};
@@ -64,15 +68,15 @@ public:
         keep_locked(std::move(release), false);
     }
 
-    /// Returns a number that is larger after each call of keep() that has kept something. If it has not
-    /// changed since the server has answered, the server should answer the kept releases, too.
+    /// Returns a number that is larger after each call of keep() or keep_refused() that has kept something.
+    /// If it has not changed since the server has answered, the server should answer the kept releases, too.
     std::uint64_t changes() const noexcept { return changes_; }
 
     bool none() const noexcept { return !any_; }
 
     /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
-    /// now, and no kept release is that of a connection on which it had answered. So a server that has ended
-    /// gets one attempt, and the next one when it answers again.
+    /// now, unless one of the releases was kept with `answered`. So a server that has ended gets one attempt,
+    /// and the next one when it answers again.
     bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
         return may_send_locked(answers, now);

@@ -55,9 +55,9 @@ constexpr LaneChoice choose_lane(const LaneSituation& in) noexcept {
     return may_share && in.calm > 0 ? LaneChoice::shared : LaneChoice::for_itself;
 }
 
-/// Threads share while the number `calm` is not 0. It counts down while few rounds are under way, so that a
-/// short pause does not end the sharing. Returns the number after a round has begun, with which `rounds` are
-/// under way:
+/// Threads share while the number `calm` is not 0: it is the number of rounds for which they go on sharing.
+/// It counts down while few rounds are under way, so that a short pause does not end the sharing. Returns the
+/// number after a round has begun, with which `rounds` are under way:
 ///
 ///     rounds               | next
 ///     ---------------------+-------------------

@@ -1,6 +1,6 @@
 // Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. A
 // node is one of the N Redis masters that vote. In a *round*, the client sends a command to the nodes and
-// counts their votes. This class is a circuit breaker: there is one for each node, and all threads share it.
+// counts their votes. This class is a circuit breaker. Each Server (server.hpp) has one.
 //
 // A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
 // command, because the next probe is due. If the round ends before the connection is ready, the connection

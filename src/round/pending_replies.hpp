@@ -32,7 +32,7 @@
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
 // name the server of the node, only the release of a SET follows on the same connection, because this
-// connection may lead to a server that is no longer the master.
+// connection may lead to a server that is no longer the master (Link::may_lead_to_former_master()).
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -92,15 +92,17 @@
 //                |                                             | exclude() of its last request → over
 //     postponed  | the node was postponed                      | as unasked
 //     connecting | a connection was joined; no byte of         | on_sent() → sent
-//                | the commands was sent                       | on_failed(), give_up → over
+//                | the commands was sent (except for a queued  | on_failed(), give_up → over
+//                | release, see on_sent())                     |
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
 // also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
-// end() leads to over, too. If on_failed() returns true, a release must be sent once more. The stage does not
-// change, and the driver calls on_join() again.
+// end() leads to over, too. If on_failed() returns true, a release must be sent once more. If on_redirected()
+// or on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the stage
+// does not change, and the driver joins another connection: on_join() or on_postponed() follows.
 //
 // ---- Which nodes are awaited
 //
@@ -183,6 +185,7 @@ public:
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
+    /// Returns the effect of the first command.
     KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
 
     /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
