@@ -112,9 +112,10 @@ public:
 
     /// Returns the listeners that no waiter uses. Any thread may use them.
     ListenerPool& listeners() noexcept { return listeners_; }
-    /// Records why the listener with this connection could not subscribe. Returns true if the server may
-    /// refuse to keep a queue for this waiter. Otherwise the node has failed, or has too many clients. In the
-    /// latter case it answers over the connections that it has.
+    /// Is called when the listener with this connection could not subscribe. Returns true, and records
+    /// nothing, if the server may refuse to keep a queue for this waiter. Otherwise records that the node has
+    /// failed, or that it has too many clients. In the latter case it answers over the connections that it
+    /// has.
     bool could_not_listen(const Connection& connection, Clock::time_point now);
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The

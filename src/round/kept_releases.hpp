@@ -22,6 +22,8 @@
 //                                    | on one of too many draining connections, or on one that has drained
 //                                    | for as long as its keys live → dropped
 //     here                           | sent again, on the next connection of any Node object → late
+//                                    | its server serves no slot of the Cluster any more → the
+//                                    | KeptReleases of the server that serves the slot now
 //                                    | one of too many, or sent too often → dropped
 #pragma once
 
