@@ -70,6 +70,7 @@ public:
         return cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
     }
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
+    /// If other servers of the Cluster have replaced this one, which has failed, breaks its connections.
     void leave_former_server(Clock::time_point now);
     /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
     const detail::PendingReply* unanswered_set_of(std::string_view owner) const noexcept;
@@ -82,8 +83,7 @@ public:
 
     // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
 
-    /// Returns true if the owner of the command has a SET pending on a draining connection of this node. On
-    /// another connection, the command could overtake the SET.
+    /// Returns true if the command must follow another one on a draining connection of this node.
     bool could_overtake(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave it.

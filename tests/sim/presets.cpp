@@ -454,8 +454,8 @@ void hanging_threads(Plan& plan) {
     plan.faults.push_back(Fault::pause);
 }
 
-// ---- Worlds whose only node is a Redis Cluster of two servers, between which all slots are moved. Their wall
-// clocks agree, because a reader ends at an instant of the wall clock of the server that has let it in.
+// ---- Worlds whose only node is a Redis Cluster of two servers, between which all slots are moved. Their
+// wall clocks agree, because a reader ends at an instant of the wall clock of the server that has let it in.
 
 void in_cluster(Plan& plan) {
     plan.world.cluster = true;
