@@ -16,19 +16,18 @@ namespace redlock::fuzz {
 class Expectation {
 public:
     enum class Step : std::uint8_t { auth, select, ping, server };
-    enum class Kind : std::uint8_t { other, release };
 
     explicit Expectation(std::deque<Step> handshake)
-        : handshake_(std::move(handshake)), pending_(handshake_.size()), sent_(pending_.size()) {}
+        : handshake_(std::move(handshake)), pending_(handshake_.size()), sent_(pending_) {}
 
     void asked_for_run_id() {
         handshake_ = {Step::server};
-        sent(1, Kind::other);
+        sent(1);
         awaited_ = 0;
     }
-    void sent(std::size_t commands, Kind kind) {
+    void sent(std::size_t commands) {
         sent_ += commands;
-        pending_.insert(pending_.end(), commands, kind);
+        pending_ += commands;
         awaited_ = commands;
         answers_.clear();
     }
@@ -47,28 +46,20 @@ public:
     bool ready() const { return !broken_ && handshake_.empty(); }
     bool broken() const { return broken_; }
     bool ambiguous() const { return ambiguous_; }
-    std::size_t pending() const { return pending_.size(); }
+    std::size_t pending() const { return pending_; }
     const std::vector<RedisReply>& answers() const { return answers_; }
     /// Returns the number of commands that the connection has sent, including those of the handshake.
     std::size_t sent_in_all() const { return sent_; }
 
 private:
     void take(const RedisReply& reply) {
-        if (pending_.empty()) {
+        if (pending_ == 0) {
             broken_ = true;
             return;
         }
-        const auto kind = pending_.front();
-        pending_.pop_front();
+        --pending_;
         if (!handshake_.empty()) return take_handshake_reply(reply);
-        broken_ = kind == Kind::release && must_be_sent_again(reply);
-        if (!broken_ && pending_.size() < awaited_) answers_.push_back(reply);
-    }
-
-    /// Another connection sends a release again if the server executes nothing now.
-    static bool must_be_sent_again(const RedisReply& reply) {
-        const auto first_word = reply.text.substr(0, reply.text.find(' '));
-        return reply.is_error() && (first_word == "BUSY" || first_word == "LOADING");
+        if (pending_ < awaited_) answers_.push_back(reply);
     }
 
     void take_handshake_reply(const RedisReply& reply) {
@@ -96,7 +87,7 @@ private:
 
     ReplyReader reader_{};
     std::deque<Step> handshake_;
-    std::deque<Kind> pending_;
+    std::size_t pending_;
     std::size_t sent_;
     std::size_t awaited_ = 0;
     bool broken_ = false;

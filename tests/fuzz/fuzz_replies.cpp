@@ -180,13 +180,8 @@ private:
         leave();
         commands_ = std::move(commands);
         client_.send(commands_, round_);
-        expected_.sent(commands_.size(), kind());
+        expected_.sent(commands_.size());
         if (stream().to_client.empty()) compare();  // if it could not write, it has read
-    }
-
-    Expectation::Kind kind() const {
-        const bool release = commands_.front().verb == Verb::compare_and_delete;
-        return release ? Expectation::Kind::release : Expectation::Kind::other;
     }
 
     void fetch_run_id_for(const Command& command) {
@@ -242,7 +237,7 @@ private:
                     "the server said so");
             answers_.clear();
             client_.send(commands_, round_);
-            return expected_.sent(1, kind());
+            return expected_.sent(1);
         }
         for (std::size_t i = 0; i < answers_.size() && !client_.broken(); ++i) check_vote(i);
     }

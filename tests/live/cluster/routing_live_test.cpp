@@ -262,6 +262,25 @@ TEST(OnACluster, APromotedReplicaIsFound) {
     }));
 }
 
+// The former master does not say that it was replaced.
+TEST(OnACluster, AReleaseOnAFrozenServerReachesItsPromotedReplica) {
+    ClusterWorld world{RedisClusterServers::Replicas::one_each, {.node_timeout = 500ms}};
+    ASSERT_TRUE(world.warm_up());
+    const auto resource = world.resource_of(1);
+    auto lock = world.lock(resource, {.ttl = 10min});
+    ASSERT_THAT(lock.try_acquire(), Succeeds());
+    auto& replica = world[1 + RedisClusterServers::masters];
+    ASSERT_TRUE(wait_until([&] { return replica.command({"DBSIZE"}) == "1"; }));
+    world[1].freeze();
+    lock.unlock();
+    world.promote_replica_of(1);
+    EXPECT_TRUE(wait_until([&] {
+        (void)world.lock(world.resource_of(1, "another:")).try_acquire();
+        return replica.command({"EXISTS", resource}) == "0";
+    }));
+    world[1].thaw();
+}
+
 // The other servers work, so a round on them must not wait for the frozen one.
 TEST(OnACluster, AFrozenServerDelaysOneOperation) {
     ClusterWorld world{RedisClusterServers::Replicas::none, {.node_timeout = 1s}};
