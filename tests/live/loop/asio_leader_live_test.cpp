@@ -66,7 +66,7 @@ TEST_F(AsioLeader, ACoroutineGetsTheExceptionOfTheWork) {
     EXPECT_TRUE(no_key_is_left());
 }
 
-TEST_F(AsioLeader, ReportsExceptionsAndFailuresByTheExecutor) {
+TEST_F(AsioLeader, ReportsExceptionsByTheExecutor) {
     std::vector<std::string> errors;
     auto its = options();
     its.on_error = [&](const std::exception_ptr& it) {
@@ -86,6 +86,26 @@ TEST_F(AsioLeader, ReportsExceptionsAndFailuresByTheExecutor) {
         [](std::exception_ptr) {});
     context.run();
     EXPECT_THAT(errors, testing::ElementsAre("broken", "broken", "broken"));
+}
+
+TEST_F(AsioLeader, ReportsFailuresByTheExecutor) {
+    const auto strand = net::make_strand(context);
+    int failures = 0;
+    auto its = options();
+    its.on_failure = [&](const Result& it) {
+        EXPECT_EQ(it.error(), Errc::lost);
+        EXPECT_TRUE(strand.running_in_this_thread());
+        ++failures;
+        context.stop();
+    };
+    Leader leader{strand, nodes, "orders:42", its};
+    leader.async_run(
+        [&](const AsyncTerm&) {
+            for (auto& server : cluster) server.command({"DEL", "orders:42"});
+        },
+        [](std::exception_ptr) {});
+    context.run();
+    EXPECT_EQ(failures, 1);
 }
 
 TEST_F(AsioLeader, SeveralThreadsRunTheContext) {

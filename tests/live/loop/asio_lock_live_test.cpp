@@ -16,6 +16,7 @@
 #include <future>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -310,6 +311,32 @@ TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
         context.restart();
     }
     EXPECT_LT(open_descriptors(), before + 20) << "each of them had more than five";
+}
+
+/// A handler for which there is no memory at first.
+struct LateHandler final : asio::detail::Postable {
+    LateHandler(const bool& of_memory, int& calls) : has_memory(of_memory), posted(calls) {}
+    void post() override {
+        if (!has_memory) throw std::bad_alloc{};
+        ++posted;
+    }
+    const bool& has_memory;
+    int& posted;
+};
+
+TEST_F(Asio, PostsAHandlerThatWaitsForMemoryAlthoughItsNodesWereDestroyed) {
+    bool has_memory = false;
+    int posted = 0;
+    {
+        RedisNodes others{cluster.uris()};
+        const auto loop = asio::detail::loop_of(context.get_executor(), others);
+        const std::lock_guard guard{loop->mutex()};
+        loop->post(std::make_shared<LateHandler>(has_memory, posted));
+    }
+    const Lock another{context, nodes, "orders:42"};
+    has_memory = true;
+    context.run();
+    EXPECT_EQ(posted, 1);
 }
 
 TEST_F(Asio, RunReturnsAlthoughANodeDropsPackets) {

@@ -68,5 +68,14 @@ TEST_F(AsioWakeUp, SetsTheTimerAtMostOnceForARoundOfOneCoroutine) {
     EXPECT_LE(timer_calls_with(1, context, context.get_executor(), nodes), 2);
 }
 
+/// A timer that is due stays readable until it is set again. If it is not, the context spins.
+TEST_F(AsioWakeUp, CallsFewHandlersWhileALockWaits) {
+    Lock holder{context, nodes, "orders:42"};
+    acquire(holder);
+    Lock waiting{context, nodes, "orders:42"};
+    waiting.async_acquire_for(1s, [](const Result& it) { EXPECT_EQ(it.error(), Errc::held_by_other); });
+    EXPECT_LT(context.run(), 2000U);
+}
+
 }  // namespace
 }  // namespace redlock::test
