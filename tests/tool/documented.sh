@@ -21,6 +21,18 @@ options_of_help() {
     sed -nE 's/^ +(-[A-Za-z], ?)*(--[a-z][a-z-]*).*/\2/p' "$work/help" | sort -u
 }
 
+# Of the help that was printed last: the type of a value stands directly behind the names of its option.
+options_with_value() {
+    sed -nE 's/^ +(-[A-Za-z], ?)*(--[a-z][a-z-]*)(,--[a-z-]+)* [A-Z]{3,}.*/\2/p' "$work/help" | sort -u
+}
+
+# options_before_value COMMAND: those behind which bash offers no option, but awaits a value.
+options_before_value() {
+    while read -r option; do
+        offered bash "$1" "$option" -- | grep -q . || printf '%s\n' "$option"
+    done <"$work/options"
+}
+
 commands_of_help() {
     "$tool" --help | sed -nE '/^[A-Za-z ]*[Cc]ommands:$/,/^[^ ]/s/^ +([a-z]+)( .*)?$/\1/p' | sort -u
 }
@@ -74,6 +86,9 @@ for command in $commands; do
     cat "$work/told" >>"$work/all"
     same "redlock $command: the completion of bash" offered bash "$command" --
     same "redlock $command: the completion of zsh" offered zsh "$command" --
+    cp "$work/told" "$work/options"
+    options_with_value >"$work/told"
+    same "redlock $command: the values in the completion of bash" options_before_value "$command"
 done
 sort -u "$work/all" >"$work/told"
 same "the manual" options_of_manual

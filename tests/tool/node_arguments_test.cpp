@@ -139,6 +139,20 @@ TEST_F(UsersNodesFile, MustBeAFile) {
     EXPECT_EQ(error_of({}), file.string() + ": cannot be read: Is a directory");
 }
 
+// A user with XDG_CONFIG_HOME keeps no configuration in ~/.config.
+TEST_F(UsersNodesFile, IsNotReadFromTheHomeDirectoryIfTheConfigurationIsElsewhere) {
+    write(file);
+    ::setenv("XDG_CONFIG_HOME", (home / "elsewhere").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    if (std::filesystem::exists("/etc/redlock/nodes")) GTEST_SKIP() << "/etc/redlock/nodes is there";
+    EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
+}
+
+TEST_F(UsersNodesFile, MustNotShowAPasswordOfSentinelsToEverybody) {
+    std::ofstream{file} << "redis+sentinel://127.0.0.1:1/orders?sentinel_password=secret\n";
+    std::filesystem::permissions(file, std::filesystem::perms{0644});
+    EXPECT_THAT(error_of({}), testing::HasSubstr("has a password, and everybody may read it"));
+}
+
 // ENOENT and ENOTDIR.
 TEST_F(UsersNodesFile, MayBeMissing) {
     if (std::filesystem::exists("/etc/redlock/nodes")) GTEST_SKIP() << "/etc/redlock/nodes is there";
