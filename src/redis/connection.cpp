@@ -520,7 +520,7 @@ void Connection::take_reply() {
         repeat(release);
         return pending_.received(incoming_);
     }
-    if (command.releases && !refused && detail::is_transient_error(incoming_)) keep_refused(command);
+    if (command.releases() && !refused && detail::is_transient_error(incoming_)) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
 }

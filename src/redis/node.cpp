@@ -45,23 +45,10 @@ Link* Node::current_link() const noexcept {
 /// Returns the draining connection that has a pending command which this command must follow, or null. A SET
 /// need not follow an earlier release. If it overtakes the release, the node only refuses it.
 Link* Node::link_to_follow(const Command& command) const noexcept {
-    const bool leaves_queue = command.queue && acquires(command.verb);
-    const auto find = [&](auto is_bound) -> Link* {
-        const auto it = std::ranges::find_if(
-            links_, [&](const auto& link) { return link->is_draining() && is_bound(link->pending()); });
-        return it == links_.end() ? nullptr : it->get();
-    };
-    // The connection with the SET comes first. Another one may be bound by a description that was written
-    // meanwhile.
-    if (auto* const by_key =
-            find([&](const auto& pending) { return pending.is_bound_by_key_of(command.owner); }))
-        return by_key;
-    const bool undescribes = detail::effect_of(command) == detail::KeyEffect::undescribes;
-    return find([&](const auto& pending) {
-        return (undescribes &&
-                (pending.is_bound_to(command.owner) || pending.has_release_of(command.owner))) ||
-               (leaves_queue && pending.is_bound_to(command.queue->ticket));
+    const auto it = std::ranges::find_if(links_, [&](const auto& link) {
+        return link->is_draining() && link->pending().must_be_followed_by(command);
     });
+    return it == links_.end() ? nullptr : it->get();
 }
 
 const detail::PendingReply* Node::unanswered_set_of(std::string_view owner) const noexcept {

@@ -368,12 +368,12 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
     auto* const target = table_.redirected(*nodes_[node], to);
     const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
     if (!follows) {
-        if (answer.releases) nodes_[node]->cluster()->keep(answer, to, nodes_[node]->host());
+        if (answer.releases()) nodes_[node]->cluster()->keep(answer, to, nodes_[node]->host());
         return false;
     }
     const bool asking = to.kind == detail::Redirection::Kind::ask;
     detail::PendingReplies releases;
-    if (answer.releases) releases.sent_again(answer).asking = asking;
+    if (answer.releases()) releases.sent_again(answer).asking = asking;
     move_to(node, {target, asking}, std::move(releases));
     return true;
 }

@@ -45,13 +45,11 @@ namespace redlock {
 /// The largest number of releases of one node that are sent again together. If there are more, the oldest
 /// ones are dropped, and their keys stay until their ttl ends.
 inline constexpr std::size_t max_kept_releases = 2048;
-/// The largest number of connections whose releases are kept without a copy, which needs no memory.
-inline constexpr std::size_t max_kept_connections = 64;
 
 /// Any thread may call the functions.
 class KeptReleases {
 public:
-    KeptReleases() { of_connections_.reserve(max_kept_connections); }
+    KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
     /// Keeps the releases to repeat of a connection. `answered` is true if the server is not to blame for the
     /// end of the connection, for example because it has answered on it.
@@ -117,28 +115,15 @@ private:
     }
 
     void keep_locked(detail::PendingReplies pending, bool answered) noexcept {
+        try {
+            of_connections_.push_back(std::move(pending));
+        } catch (const std::bad_alloc&) {
+            return;
+        }
+        if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
         any_ = true;
         has_answered_ = has_answered_ || answered;
         ++changes_;
-        if (of_connections_.size() == max_kept_connections) {
-            if (copy_to_last(pending)) return;
-            of_connections_.erase(of_connections_.begin());
-        }
-        of_connections_.push_back(std::move(pending));
-    }
-
-    /// Returns false if there are too many releases, or no memory.
-    bool copy_to_last(const detail::PendingReplies& pending) noexcept {
-        auto& last = of_connections_.back();
-        if (last.releases_to_repeat() >= max_kept_releases) return false;
-        try {
-            pending.for_each_release_to_repeat([&](const detail::PendingReply& release) {
-                last.sent_again(release).repeats = release.repeats;
-            });
-        } catch (const std::bad_alloc&) {  // to send a release twice does no harm
-            return false;
-        }
-        return true;
     }
 
     mutable std::mutex mutex_{};

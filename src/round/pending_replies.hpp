@@ -23,13 +23,12 @@
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
-//     the writing of a holder description     | its deletion
-//     a release                               | the deletion of the holder description; mostly also the
-//                                             | next SET of one of its resources, which the old key would
-//                                             | otherwise refuse
+//     any command of a holder                 | the deletion of the holder description
+//     a release                               | mostly the next SET of one of its resources, which the old key
+//                                             | would otherwise refuse
 //     the deletion of a holder description    | the writing of the next one
 //
-// In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
+// In the first two rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
 // name the server of the node, only the release of a SET follows on the same connection, because this
 // connection may lead to a server that is no longer the master (Link::may_lead_to_former_master()).
@@ -76,24 +75,26 @@ struct PendingReply {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
-    bool binds = false;                    ///< the connection is bound to `owner`
-    bool describes = false;                ///< it binds only because it writes a holder description
-    bool releases = false;
-    bool shared = false;  ///< the owner is a reader
+    KeyEffect effect = KeyEffect::none;    ///< none if no later command has to follow it
+    bool shared = false;                   ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;
-    std::uint64_t bound = 0;                        ///< if it binds: the hash value of `owner`
     std::chrono::milliseconds ttl{};                ///< no key that this command leaves lives longer
-    std::string owner{};                            ///< if it binds or releases
+    std::string owner{};                            ///< unless the effect is `none`
     std::vector<std::string> resources{};           ///< if it releases
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
     std::uint8_t repeats = 0;                       ///< how often it was sent again
     Clock::time_point written = Clock::never();  ///< never() if it was not written, or nobody has recorded it
     Reply reply{};                               ///< once it is answered
 
+    bool releases() const noexcept { return effect == KeyEffect::releases; }
+    /// Returns true if the connection is bound to `owner`.
+    bool binds() const noexcept { return detail::binds(effect); }
     /// Returns true for a release that is sent again if the server has refused its form, or if its connection
     /// breaks. A round that still awaits the reply sends its release again itself.
-    bool may_be_repeated() const noexcept { return releases && !requester && repeats < max_release_repeats; }
+    bool may_be_repeated() const noexcept {
+        return releases() && !requester && repeats < max_release_repeats;
+    }
 
     /// Returns the release without QueueTerms, so that it cannot wake a second waiter.
     Command repetition(Clock::time_point now) const noexcept {
@@ -125,11 +126,10 @@ struct PendingReply {
 struct LateReplies {
     bool any = false;
     std::uint64_t released = 0;  ///< PendingReply::released of all of them
-    /// A command that binds.
+    /// A command that a later one must follow.
     struct Bound {
-        std::uint64_t owner = 0;  ///< PendingReply::bound
+        std::uint64_t by = 0;  ///< binding_of()
         NodeSet nodes{};
-        bool describes = false;  ///< see PendingReply
     };
     std::vector<Bound> bound{};
 };
@@ -150,15 +150,14 @@ public:
         const auto effect = effect_of(command);
         auto& it = sent_other(requester);
         const bool releases = effect == KeyEffect::releases;
-        it.describes = effect == KeyEffect::describes;
-        it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || it.describes;
-        if (it.binds || releases) it.owner = command.owner;
-        if (it.binds) it.bound = hash_of(command.owner);
+        const bool is_followed = releases || binds(effect) || effect == KeyEffect::describes;
+        if (is_followed) it.owner = command.owner;
         if (cleans_up(effect)) it.released = bits_of(command.resources);
         if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
-        it.releases = releases;  // the last, because an entry whose copies have thrown must not be repeated
         it.shared = command.shared;
         it.ttl = std::max(command.ttl, command.hold_remaining);
+        // The last, because an entry whose copies have thrown must not be repeated.
+        it.effect = is_followed ? effect : KeyEffect::none;
         return it;
     }
 
@@ -283,7 +282,7 @@ public:
     PendingReplies take_releases(const Requester& requester) {
         PendingReplies taken;
         for (auto i = answered_; i < size_; ++i)
-            if (at(i).releases && at(i).requester == &requester) taken.sent_again(at(i));
+            if (at(i).releases() && at(i).requester == &requester) taken.sent_again(at(i));
         forget_releases(&requester);
         return taken;
     }
@@ -294,60 +293,38 @@ public:
     PendingReplies take_repeatable_releases() {
         const auto is_repeatable = [this](std::size_t i) {
             const auto& it = at(i);
-            if (!it.releases || it.requester || it.repeats > 0) return false;
+            if (!it.releases() || it.requester || it.repeats > 0) return false;
             for (auto before = answered_; before < i; ++before)
-                if (at(before).binds && !at(before).describes && at(before).owner == it.owner) return false;
+                if (at(before).binds() && at(before).owner == it.owner) return false;
             return true;
         };
         PendingReplies taken;
         for (auto i = answered_; i < size_; ++i)
             if (is_repeatable(i)) taken.sent_again(at(i));
         for (auto i = answered_; i < size_; ++i)
-            if (is_repeatable(i)) at(i).releases = false;
+            if (is_repeatable(i)) at(i).effect = KeyEffect::none;
         return taken;
     }
 
     // ---- What must follow on this connection
 
-    /// Returns true if the connection is bound to an owner: a SET, an enter_queue or the writing of a holder
-    /// description is pending, and no release of this owner behind it.
-    bool is_bound() const noexcept {
-        for (std::size_t i = answered_; i < size_; ++i)
-            if (at(i).binds && is_bound_to(at(i).owner)) return true;
+    /// Returns true if this command must follow a pending one (the first three rows of the table).
+    bool must_be_followed_by(const Command& command) const noexcept {
+        if (unanswered_set_of(command.owner)) return true;
+        if (leaves_queue(command) && unanswered_set_of(command.queue->ticket)) return true;
+        if (effect_of(command) != KeyEffect::undescribes) return false;
+        for (auto i = answered_; i < size_; ++i)
+            if (at(i).effect != KeyEffect::none && at(i).owner == command.owner) return true;
         return false;
-    }
-    bool is_bound_to(std::string_view owner) const noexcept {
-        return is_bound_to(owner, [](const PendingReply& it) { return it.binds; });
-    }
-    /// The same, but the writing of a holder description does not count.
-    bool is_bound_by_key_of(std::string_view owner) const noexcept {
-        return is_bound_to(owner, [](const PendingReply& it) { return it.binds && !it.describes; });
     }
 
     /// Returns the entry of a SET of this owner, if no release of the owner is pending behind it. Otherwise
     /// returns null.
     const PendingReply* unanswered_set_of(std::string_view owner) const noexcept {
         for (auto i = size_; i > answered_; --i)
-            if (const auto& it = at(i - 1); (it.binds || it.releases) && !it.describes && it.owner == owner)
-                return it.releases ? nullptr : &it;
+            if (const auto& it = at(i - 1); (it.binds() || it.releases()) && it.owner == owner)
+                return it.releases() ? nullptr : &it;
         return nullptr;
-    }
-
-    /// Returns true if a release of this owner is pending.
-    bool has_release_of(std::string_view owner) const noexcept {
-        for (auto i = answered_; i < size_; ++i)
-            if (at(i).releases && at(i).owner == owner) return true;
-        return false;
-    }
-
-    /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
-    /// pending here. If a SET is sent behind the release on this connection, the old key of this client
-    /// cannot cause its refusal. May return true for other resources, too, because the class remembers only
-    /// hash values.
-    bool may_release(Resources resources) const noexcept {
-        std::uint64_t released = 0;
-        for (auto i = answered_; i < size_; ++i) released |= at(i).released;
-        return released != 0 && (released & bits_of(resources)) != 0;
     }
 
     /// Returns a limit for the lifetime of the keys: no pending command can make a key that lives longer.
@@ -361,7 +338,8 @@ public:
         for_each_late([&](const PendingReply& it) {
             late.any = true;
             late.released |= it.released;
-            if (it.binds) late.bound.push_back({it.bound, NodeSet{}.set(node), it.describes});
+            if (it.effect != KeyEffect::none && !it.releases())
+                late.bound.push_back({binding_of(it.effect, it.owner), NodeSet{}.set(node)});
         });
     }
     /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
@@ -375,11 +353,15 @@ public:
     /// release without need.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
-        for (const auto& resource : resources) bits |= std::uint64_t{1} << hash_of(resource) % 64;
+        for (const auto& resource : resources)
+            bits |= std::uint64_t{1} << std::hash<std::string_view>{}(resource) % 64;
         return bits;
     }
-    static std::uint64_t hash_of(std::string_view text) noexcept {
-        return std::hash<std::string_view>{}(text);
+    /// Returns a hash value for what a command must follow: commands of this owner that bind, or, if the
+    /// effect is `describes`, the writing of its description.
+    static std::uint64_t binding_of(KeyEffect effect, std::string_view owner) noexcept {
+        const std::uint64_t hash = std::hash<std::string_view>{}(owner);
+        return effect == KeyEffect::describes ? ~hash : hash;
     }
 
 private:
@@ -389,22 +371,13 @@ private:
             if (!at(i).requester && !at(i).handshake) function(at(i));
     }
 
-    template <class Binds>
-    bool is_bound_to(std::string_view owner, Binds binds) const noexcept {
-        for (auto i = size_; i > answered_; --i) {
-            const auto& it = at(i - 1);
-            if ((binds(it) || it.releases) && it.owner == owner) return binds(it);
-        }
-        return false;
-    }
-
     /// Makes the entry a new one. Its texts keep their memory.
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
         it.requester = requester;
         it.script = nullptr;
         it.by_sha1 = it.uses_queue = it.handshake = it.asking = it.shared = false;
-        it.binds = it.describes = it.releases = false;
-        it.released = it.bound = 0;
+        it.effect = KeyEffect::none;
+        it.released = 0;
         it.ttl = it.ttl.zero();
         it.hold_until.reset();
         it.repeats = 0;

@@ -9,6 +9,7 @@
 #include "connection_choice.hpp"
 #include "pending_replies.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -38,17 +39,18 @@ public:
     /// table in pending_replies.hpp).
     NodeSet bound_nodes(const Command& command) const noexcept {
         if (!any()) return {};
-        const bool leaves_queue = command.queue && acquires(command.verb);
-        const auto owner = PendingReplies::hash_of(command.owner);
-        const auto ticket = leaves_queue ? PendingReplies::hash_of(command.queue->ticket) : owner;
-        const bool follows_description = effect_of(command) == KeyEffect::undescribes;
+        std::array<std::uint64_t, 2> follows{};
+        follows.fill(PendingReplies::binding_of(KeyEffect::acquires, command.owner));
+        if (leaves_queue(command))
+            follows.back() = PendingReplies::binding_of(KeyEffect::enqueues, command.queue->ticket);
+        else if (effect_of(command) == KeyEffect::undescribes)
+            follows.back() = PendingReplies::binding_of(KeyEffect::describes, command.owner);
         const std::lock_guard guard{mutex_};
         if (binds_all_) return NodeSet{}.set();
         NodeSet nodes;
         for (const auto* const list : {&bound_left_, &bound_late_})
             for (const auto& it : *list)
-                if ((it.owner == owner || it.owner == ticket) && (!it.describes || follows_description))
-                    nodes |= it.nodes;
+                if (std::ranges::find(follows, it.by) != follows.end()) nodes |= it.nodes;
         return nodes;
     }
     /// Returns true if the command can be refused unless it follows a release that may be unanswered. May
@@ -68,8 +70,7 @@ public:
         for (const auto& [command, to] : requests) {
             released_left_ |= PendingReplies::bits_of(command.resources);
             try {
-                const bool describes = effect_of(command) == KeyEffect::describes;
-                bound_left_.push_back({PendingReplies::hash_of(command.owner), to, describes});
+                bound_left_.push_back({PendingReplies::binding_of(effect_of(command), command.owner), to});
             } catch (const std::bad_alloc&) {
                 binds_all_ = true;
             }

@@ -45,6 +45,11 @@ constexpr bool cleans_up(KeyEffect effect) noexcept {
     return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
 }
 
+/// Returns true if a later command of the same owner must be sent on the same connection.
+constexpr bool binds(KeyEffect effect) noexcept {
+    return effect == KeyEffect::acquires || effect == KeyEffect::enqueues;
+}
+
 /// How the reply to a script becomes a vote (reply.hpp).
 enum class ReplyForm : std::uint8_t {
     yes_or_no,    ///< 1 grants, 0 refuses.
@@ -248,6 +253,11 @@ constexpr KeyEffect effect_of(const Command& command) noexcept {
     // A description with a ttl of 0 is deleted. The command is the same.
     const bool is_over = effect == KeyEffect::describes && command.ttl == command.ttl.zero();
     return is_over ? KeyEffect::undescribes : effect;
+}
+
+/// Returns true for an acquisition that takes the client's ticket out of the queue.
+constexpr bool leaves_queue(const Command& command) noexcept {
+    return command.queue && acquires(command.verb);
 }
 
 static_assert(

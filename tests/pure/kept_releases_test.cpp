@@ -72,23 +72,19 @@ TEST(KeptReleases, TheOldestAreDroppedIfThereAreTooMany) {
     KeptReleases all;
     all.keep(releases(0, 10), true);
     all.keep(releases(10, max_kept_releases), true);
-    for (std::size_t i = 0; i < 2 * max_kept_connections; ++i) all.keep(releases(5000 + i), true);
+    for (std::size_t i = 0; i < 100; ++i) all.keep(releases(5000 + i), true);
     const auto sent = sent_again(all);
     EXPECT_EQ(sent.size(), max_kept_releases);
-    EXPECT_EQ(sent.front(), std::to_string(10 + 2 * max_kept_connections));
-    EXPECT_EQ(sent.back(), std::to_string(5000 + 2 * max_kept_connections - 1));
+    EXPECT_EQ(sent.front(), "110");
+    EXPECT_EQ(sent.back(), "5099");
 }
 
-// The limit of connections is reached, and the last one has as many releases as are sent together.
-TEST(KeptReleases, TheOldestConnectionIsForgottenIfThereIsNoRoomForAnother) {
+TEST(KeptReleases, TheOldestIsDroppedIfTooManyWereRefusedOneByOne) {
     KeptReleases all;
-    for (std::size_t i = 1; i < max_kept_connections; ++i) all.keep(releases(i), true);
-    all.keep(releases(1000, max_kept_releases), true);
-    all.keep(releases(5000), true);
+    for (std::size_t i = 0; i <= max_kept_releases; ++i) all.keep_refused(releases(i), {});
     const auto sent = sent_again(all);
     EXPECT_EQ(sent.size(), max_kept_releases);
-    EXPECT_EQ(sent.front(), "1001");
-    EXPECT_EQ(sent.back(), "5000");
+    EXPECT_EQ(sent.front(), "1");
 }
 
 TEST(KeptReleases, ARepetitionIsNotRepeatedForEver) {

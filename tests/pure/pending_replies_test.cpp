@@ -223,7 +223,8 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     receive(pending);
     (void)pending.take_answer(present);
     const auto& next = pending.sent(extension_of("A", 0s), &present);
-    EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake || next.binds || next.releases);
+    EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake);
+    EXPECT_EQ(next.effect, KeyEffect::none);
     EXPECT_EQ(next.script, nullptr);
     EXPECT_EQ(next.released, 0u);
     EXPECT_FALSE(next.hold_until || next.shared);
@@ -254,18 +255,22 @@ TEST(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
 
 // ---- The SET that has neither a reply nor a release (B5).
 
+/// Returns true if an extension of this owner must be sent behind its SET.
+bool binds(const PendingReplies& pending, std::string_view owner) {
+    return pending.must_be_followed_by(extension_of(owner));
+}
+
 TEST(PendingReplies, RememberThePendingSet) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
         PendingReplies pending;
-        EXPECT_FALSE(pending.is_bound());
-        EXPECT_FALSE(pending.is_bound_to("")) << "of no owner";
+        EXPECT_FALSE(binds(pending, "")) << "of no owner";
         auto command = set_of("A");
         command.verb = verb;
         ask(pending, command);
-        EXPECT_TRUE(pending.is_bound_to("A"));
-        EXPECT_FALSE(pending.is_bound_to("B"));
+        EXPECT_TRUE(binds(pending, "A"));
+        EXPECT_FALSE(binds(pending, "B"));
         receive(pending);
-        EXPECT_FALSE(pending.is_bound()) << "it is answered";
+        EXPECT_FALSE(binds(pending, "A")) << "it is answered";
     }
 }
 
@@ -275,32 +280,50 @@ TEST(PendingReplies, DoNotRememberOtherCommandsAsASet) {
         auto command = set_of("A");
         command.verb = verb;
         ask(pending, command);
-        EXPECT_FALSE(pending.is_bound());
+        EXPECT_FALSE(binds(pending, "A"));
     }
 }
 
-// A release follows the writing of a holder description, and the next SET follows its removal.
-TEST(PendingReplies, RememberAPendingHolderDescription) {
+TEST(PendingReplies, OnlyTheAcquisitionFollowsTheTicketThatItRemoves) {
     PendingReplies pending;
-    auto note = set_of("A");
-    note.verb = Verb::describe_holder;
-    ask(pending, note);
-    EXPECT_TRUE(pending.is_bound_to("A"));
-    EXPECT_FALSE(pending.may_release(resource));
+    auto enter = set_of("ticket");
+    enter.verb = Verb::enter_queue;
+    ask(pending, enter);
+    const QueueTerms terms{.ticket = "ticket"};
+    auto command = set_of("A");
+    EXPECT_FALSE(pending.must_be_followed_by(command));
+    command.queue = &terms;
+    EXPECT_TRUE(pending.must_be_followed_by(command));
+    command.verb = Verb::compare_and_delete;
+    EXPECT_FALSE(pending.must_be_followed_by(command));
+}
+
+TEST(PendingReplies, OnlyTheDeletionOfAHolderDescriptionFollowsItsWriting) {
+    PendingReplies pending;
+    auto description = set_of("A");
+    description.verb = Verb::describe_holder;
+    auto deletion = description;
+    deletion.ttl = 0ms;
+    ask(pending, description);
+    EXPECT_TRUE(pending.must_be_followed_by(deletion));
+    EXPECT_FALSE(binds(pending, "A"));
+    EXPECT_FALSE(pending.must_be_followed_by(release_of("A")));
     receive(pending);
-    note.ttl = 0ms;
-    ask(pending, note);
-    EXPECT_FALSE(pending.is_bound());
-    EXPECT_TRUE(pending.may_release(resource));
+    EXPECT_FALSE(pending.must_be_followed_by(deletion));
+    ask(pending, release_of("A"));
+    EXPECT_TRUE(pending.must_be_followed_by(deletion));
+    ask(pending, deletion);
+    receive(pending);
+    EXPECT_FALSE(pending.must_be_followed_by(deletion));
 }
 
 TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, release_of("B"));
-    EXPECT_TRUE(pending.is_bound_to("A")) << "another's release does not count";
+    EXPECT_TRUE(binds(pending, "A")) << "another's release does not count";
     ask(pending, release_of("A"));
-    EXPECT_FALSE(pending.is_bound());
+    EXPECT_FALSE(binds(pending, "A"));
 }
 
 TEST(PendingReplies, RememberTheSetsOfSeveralOwners) {
@@ -308,11 +331,10 @@ TEST(PendingReplies, RememberTheSetsOfSeveralOwners) {
     pending.sent(set_of("A"), &earlier);
     pending.sent(set_of("B"), &present);
     pending.sent(release_of("B"), &present);
-    EXPECT_TRUE(pending.is_bound_to("A"));
-    EXPECT_FALSE(pending.is_bound_to("B"));
-    EXPECT_TRUE(pending.is_bound());
+    EXPECT_TRUE(binds(pending, "A"));
+    EXPECT_FALSE(binds(pending, "B"));
     receive(pending);
-    EXPECT_FALSE(pending.is_bound());
+    EXPECT_FALSE(binds(pending, "A"));
 }
 
 TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
@@ -320,17 +342,17 @@ TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
     ask(pending, release_of("B"));
     ask(pending, set_of("A"));
     receive(pending);
-    EXPECT_TRUE(pending.is_bound_to("A"));
+    EXPECT_TRUE(binds(pending, "A"));
 }
 
 TEST(PendingReplies, ASetStaysPendingIfAnExtensionFollowsIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, extension_of("A"));
-    EXPECT_TRUE(pending.is_bound_to("A"));
+    EXPECT_TRUE(binds(pending, "A"));
     receive(pending);
     receive(pending);
-    EXPECT_FALSE(pending.is_bound());
+    EXPECT_FALSE(binds(pending, "A"));
 }
 
 TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
@@ -339,21 +361,21 @@ TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
         const std::string owner(40, 'a');
         ask(pending, set_of(owner));
     }
-    EXPECT_TRUE(pending.is_bound_to(std::string(40, 'a')));
+    EXPECT_TRUE(binds(pending, std::string(40, 'a')));
 }
 
 // The handshake is written in front of a queued command, whose reply therefore comes after those to the
 // handshake.
 TEST(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
     PendingReplies pending;
-    ask(pending, release_of("A"));
+    ask(pending, set_of("A"));
     pending.sent_first();
     pending.sent_first();
     receive(pending);
     receive(pending);
-    EXPECT_TRUE(pending.may_release(resource)) << "only the handshake is answered";
+    EXPECT_TRUE(binds(pending, "A")) << "only the handshake is answered";
     receive(pending);
-    EXPECT_FALSE(pending.may_release(resource));
+    EXPECT_FALSE(binds(pending, "A"));
     EXPECT_TRUE(pending.none());
 }
 

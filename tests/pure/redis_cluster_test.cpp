@@ -48,7 +48,7 @@ protected:
 
     static detail::PendingReply release_of(const std::string& resource) {
         detail::PendingReply release;
-        release.releases = true;
+        release.effect = detail::KeyEffect::releases;
         release.owner = "me";
         release.resources = {resource};
         return release;

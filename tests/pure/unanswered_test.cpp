@@ -32,7 +32,7 @@ TEST(Unanswered, ALateReplyBindsUntilItIsNotFoundAnyMore) {
     Unanswered unanswered;
     unanswered.update([](LateReplies& late) {
         late.any = true;
-        late.bound.push_back({PendingReplies::hash_of("A"), NodeSet{0b10}});
+        late.bound.push_back({PendingReplies::binding_of(KeyEffect::acquires, "A"), NodeSet{0b10}});
     });
     EXPECT_EQ(unanswered.bound_nodes(release), NodeSet{0b10});
     EXPECT_FALSE(unanswered.any_left());

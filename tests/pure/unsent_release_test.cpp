@@ -391,7 +391,7 @@ TEST_F(ReleaseWithoutAReply, IsSentOnlyOnTheConnectionOfItsSet) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     it.unlock();
-    network.pass(1s);
+    network.pass(1ms);
     network.server(2).paused = false;  // for new connections
     network.pass(30s);
     EXPECT_EQ(network.server(2).log().size(), 0U);
