@@ -27,7 +27,7 @@ constexpr std::array scenarios{
     Scenario{"faults", faults},         Scenario{"threads", threads},
     Scenario{"contention", contention}, Scenario{"work", work},
     Scenario{"watchdog", watching},     Scenario{"many", many},
-    Scenario{"waits", waits},
+    Scenario{"waits", waits},           Scenario{"cluster", cluster},
 };
 
 std::vector<std::string> names() {

@@ -44,4 +44,7 @@ void many(const Effort& effort, Report& report);
 /// that continues is trusted. Then the open descriptors.
 void waits(const Effort& effort, Report& report);
 
+/// (j) A Redis Cluster of three masters beside one server: 1,000 resources, threads and a loop.
+void cluster(const Effort& effort, Report& report);
+
 }  // namespace redlock::bench
