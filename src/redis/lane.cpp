@@ -238,7 +238,7 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows f
     const bool overslept = network_.clock().now() - end >= grace;
     if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
     if (waited != Waited::not_yet) return waited;
-    late_ = true;
+    stalled_ = true;
     return leave(own);
 }
 
@@ -340,7 +340,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         inbox_ = {};
         for (auto* it = chain; it; it = it->next) it->is_new = false;
     }
-    late_ = false;  // this turn shows that the leader has a processor
+    stalled_ = false;  // this turn shows that the leader has a processor
     if (unanswered_.any_left()) end_left();
     while (chain) {
         auto* const next = chain->next;

@@ -117,7 +117,7 @@ public:
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
-    bool is_late() const noexcept { return late_; }
+    bool is_stalled() const noexcept { return stalled_; }
 
     /// Returns the number of rounds that the leader has not begun.
     std::size_t new_rounds() const;
@@ -209,7 +209,7 @@ private:
     std::size_t free_count_ = 0;
 
     detail::Unanswered unanswered_{};
-    std::atomic<bool> late_{false};
+    std::atomic<bool> stalled_{false};
 
     // Used by the leader only.
     NodeGroup group_;

@@ -103,9 +103,9 @@ auto Lanes::take_idle_locked() -> CountedLane& {
     auto chosen = others_.rend();
     for (auto it = others_.rbegin(); it != others_.rend(); ++it) {
         if ((*it)->users > 0) continue;
-        const bool calm = !(*it)->unanswered().any();
-        if (calm || chosen == others_.rend()) chosen = it;
-        if (calm) break;
+        const bool has_read_all = !(*it)->unanswered().any();
+        if (has_read_all || chosen == others_.rend()) chosen = it;
+        if (has_read_all) break;
     }
     if (chosen == others_.rend()) {
         others_.push_back(
@@ -117,13 +117,13 @@ auto Lanes::take_idle_locked() -> CountedLane& {
 }
 
 auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> CountedLane& {
-    const auto calm = calm_.load(std::memory_order_relaxed);
-    const auto next = detail::next_calm(calm, rounds, processors_);
-    if (next != calm) calm_.store(next, std::memory_order_relaxed);
+    const auto left = rounds_to_share_.load(std::memory_order_relaxed);
+    const auto next = detail::next_rounds_to_share(left, rounds, processors_);
+    if (next != left) rounds_to_share_.store(next, std::memory_order_relaxed);
     detail::LaneSituation in{.of_watchdog = in_watchdog(),
                              .may_share = options_.share_connections,
-                             .leader_is_late = shared_.is_late(),
-                             .calm = next};
+                             .leader_is_stalled = shared_.is_stalled(),
+                             .rounds_to_share = next};
     const std::lock_guard guard{mutex_};
     CountedLane* to_follow = nullptr;  // of the first request; without_overtaking() excludes the others
     if (!leaves_nodes_out(requests))

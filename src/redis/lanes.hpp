@@ -66,8 +66,8 @@ private:
     // Guarded by mutex_. The one that was used or read last is at the end.
     std::vector<std::unique_ptr<CountedLane>> others_{};
 
-    std::atomic<std::size_t> rounds_{0};  // rounds that are under way
-    std::atomic<unsigned> calm_{0};       // see detail::next_calm()
+    std::atomic<std::size_t> rounds_{0};        // rounds that are under way
+    std::atomic<unsigned> rounds_to_share_{0};  // see detail::next_rounds_to_share()
 };
 
 }  // namespace redlock

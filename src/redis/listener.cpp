@@ -90,15 +90,6 @@ void ListenerPool::drop_all() noexcept {
     while (const auto listener = take()) config_.server->disconnected(listener->connection());
 }
 
-void ListenerPool::drop_former(const char* why) noexcept {
-    const std::lock_guard guard{mutex_};
-    std::erase_if(unused_, [&](const auto& it) {
-        const bool former = config_.server->is_former(it->connection());
-        if (former) config_.server->disconnected(it->connection(), Errc::connection_failed, why);
-        return former;
-    });
-}
-
 void ListenerPool::refused_to_queue(QueueRefusal refusal) {
     const std::lock_guard guard{mutex_};
     refusal_ = std::move(refusal);

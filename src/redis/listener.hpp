@@ -76,8 +76,6 @@ public:
     /// Disconnects a listener that was checked out.
     void drop(std::unique_ptr<Listener> listener) noexcept;
     void drop_all() noexcept;
-    /// Disconnects those that lead to a former master.
-    void drop_former(const char* why) noexcept;
 
     /// Records that the server keeps no queue for this client, for example because the Redis user may not use
     /// its key.

@@ -121,6 +121,8 @@ public:
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
     /// releases of broken connections then get one more attempt, even if the node is not trusted.
     void begin_to_close() noexcept { config_.kept_releases->permit_attempt(); }
+    /// Returns true if releases are still to be sent again.
+    bool owes_releases() const noexcept { return !config_.kept_releases->none(); }
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.

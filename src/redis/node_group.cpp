@@ -35,18 +35,23 @@ NodeGroup::~NodeGroup() {
 }
 
 void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
-    for (auto* const group : groups) {
-        group->closed_ = true;
-    }
+    for (auto* const group : groups) group->closed_ = true;
     const auto& first = *groups.front();
     try {
         const auto start = first.network_.clock().now();
-        // The first time may find that a server was busy when it got a release.
-        for (int i = 1; i <= 2; ++i) {
+        const auto attempt = [&](Clock::time_point deadline) {
             for (const auto* const group : groups)
                 for (auto* const node : group->table_.all()) node->begin_to_close();
-            (void)send_the_rest(groups, start + i * first.options_.node_timeout / 2, true);
-        }
+            bool done = send_the_rest(groups, deadline, true);
+            for (const auto* const group : groups)
+                for (const auto* const node : group->table_.all()) done = done && !node->owes_releases();
+            return done;
+        };
+        // The first attempt may find that a server is busy.
+        const auto half = start + first.options_.node_timeout / 2;
+        if (attempt(half)) return;
+        first.network_.wait({}, first.network_.clock().now(), half);
+        (void)attempt(start + first.options_.node_timeout);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }

@@ -25,10 +25,10 @@ struct LaneSituation {
     bool of_watchdog = false;
     /// NodesOptions::share_connections
     bool may_share = true;
-    /// The thread that leads the shared lane gets no processor (Lane::is_late()).
-    bool leader_is_late = false;
-    /// See next_calm().
-    unsigned calm = 0;
+    /// The thread that leads the shared lane gets no processor (Lane::is_stalled()).
+    bool leader_is_stalled = false;
+    /// See next_rounds_to_share().
+    unsigned rounds_to_share = 0;
 };
 
 enum class LaneChoice : std::uint8_t {
@@ -46,26 +46,26 @@ enum class LaneChoice : std::uint8_t {
 ///     follows another command     | to_follow
 ///     the round of a watchdog     | for_itself
 ///     sharing is switched off     | for_itself
-///     leader_is_late              | for_itself
-///     calm > 0                    | shared
-///     calm = 0                    | for_itself
+///     leader_is_stalled           | for_itself
+///     rounds_to_share > 0         | shared
+///     rounds_to_share = 0         | for_itself
 constexpr LaneChoice choose_lane(const LaneSituation& in) noexcept {
     if (in.follows) return LaneChoice::to_follow;
-    const bool may_share = in.may_share && !in.of_watchdog && !in.leader_is_late;
-    return may_share && in.calm > 0 ? LaneChoice::shared : LaneChoice::for_itself;
+    const bool may_share = in.may_share && !in.of_watchdog && !in.leader_is_stalled;
+    return may_share && in.rounds_to_share > 0 ? LaneChoice::shared : LaneChoice::for_itself;
 }
 
-/// Threads share while the number `calm` is not 0: it is the number of rounds for which they go on sharing.
-/// It counts down while few rounds are under way, so that a short pause does not end the sharing. Returns the
-/// number after a round has begun, with which `rounds` are under way:
+/// Threads share while this number is not 0. It counts down while few rounds are under way, so that a short
+/// pause does not end the sharing. Returns the number after a round has begun, with which `rounds` are under
+/// way:
 ///
 ///     rounds               | next
 ///     ---------------------+-------------------
 ///     more than processors | rounds_until_alone
-///     otherwise            | calm - 1, or 0
-constexpr unsigned next_calm(unsigned calm, std::size_t rounds, std::size_t processors) noexcept {
+///     otherwise            | left - 1, or 0
+constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::size_t processors) noexcept {
     if (rounds > processors) return rounds_until_alone;
-    return calm - std::min(calm, 1U);
+    return left - std::min(left, 1U);
 }
 
 }  // namespace redlock::detail

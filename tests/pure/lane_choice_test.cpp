@@ -7,45 +7,48 @@
 namespace redlock::detail {
 namespace {
 
-constexpr auto every_calm = {0U, 1U, rounds_until_alone};
+constexpr auto every_number = {0U, 1U, rounds_until_alone};
 
 TEST(LaneChoice, ACommandFollowsAnotherOneInAnyCase) {
     for (const bool yes : {false, true})
-        for (const unsigned calm : every_calm)
-            EXPECT_EQ(choose_lane({true, yes, yes, yes, calm}), LaneChoice::to_follow);
+        for (const unsigned rounds_to_share : every_number)
+            EXPECT_EQ(choose_lane({true, yes, yes, yes, rounds_to_share}), LaneChoice::to_follow);
 }
 
 TEST(LaneChoice, TheRenewalOfAWatchdogDependsOnNoOtherThread) {
-    for (const unsigned calm : every_calm)
-        EXPECT_EQ(choose_lane({.of_watchdog = true, .calm = calm}), LaneChoice::for_itself);
+    for (const unsigned rounds_to_share : every_number)
+        EXPECT_EQ(choose_lane({.of_watchdog = true, .rounds_to_share = rounds_to_share}),
+                  LaneChoice::for_itself);
 }
 
 TEST(LaneChoice, SharingCanBeSwitchedOff) {
-    for (const unsigned calm : every_calm)
-        EXPECT_EQ(choose_lane({.may_share = false, .calm = calm}), LaneChoice::for_itself);
+    for (const unsigned rounds_to_share : every_number)
+        EXPECT_EQ(choose_lane({.may_share = false, .rounds_to_share = rounds_to_share}),
+                  LaneChoice::for_itself);
 }
 
 TEST(LaneChoice, ALateLeaderIsNotWaitedFor) {
-    for (const unsigned calm : every_calm)
-        EXPECT_EQ(choose_lane({.leader_is_late = true, .calm = calm}), LaneChoice::for_itself);
+    for (const unsigned rounds_to_share : every_number)
+        EXPECT_EQ(choose_lane({.leader_is_stalled = true, .rounds_to_share = rounds_to_share}),
+                  LaneChoice::for_itself);
 }
 
 TEST(LaneChoice, OtherwiseRoundsShareWhileThereAreMany) {
-    EXPECT_EQ(choose_lane({.calm = 1}), LaneChoice::shared);
-    EXPECT_EQ(choose_lane({.calm = 0}), LaneChoice::for_itself);
+    EXPECT_EQ(choose_lane({.rounds_to_share = 1}), LaneChoice::shared);
+    EXPECT_EQ(choose_lane({.rounds_to_share = 0}), LaneChoice::for_itself);
 }
 
 TEST(NextCalm, StartsAgainIfMoreRoundsThanProcessorsAreUnderWay) {
-    for (const unsigned calm : {0U, 1U, rounds_until_alone})
+    for (const unsigned rounds_to_share : {0U, 1U, rounds_until_alone})
         for (const std::size_t processors : {1U, 2U, 64U})
-            EXPECT_EQ(next_calm(calm, processors + 1, processors), rounds_until_alone);
+            EXPECT_EQ(next_rounds_to_share(rounds_to_share, processors + 1, processors), rounds_until_alone);
 }
 
 TEST(NextCalm, CountsDownOtherwise) {
     for (const std::size_t rounds : {1U, 2U}) {
-        EXPECT_EQ(next_calm(rounds_until_alone, rounds, 2), rounds_until_alone - 1);
-        EXPECT_EQ(next_calm(1, rounds, 2), 0U);
-        EXPECT_EQ(next_calm(0, rounds, 2), 0U);
+        EXPECT_EQ(next_rounds_to_share(rounds_until_alone, rounds, 2), rounds_until_alone - 1);
+        EXPECT_EQ(next_rounds_to_share(1, rounds, 2), 0U);
+        EXPECT_EQ(next_rounds_to_share(0, rounds, 2), 0U);
     }
 }
 

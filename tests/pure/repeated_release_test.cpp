@@ -446,6 +446,12 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWas
     expect_to_be_sent_by_the_destructor();
 }
 
+TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesToAServerThatIsBusyForAMoment) {
+    acquire_and_release_at_busy_server();
+    network.clock().after(20ms, [this] { network.server(1).refuses_command = {}; });
+    expect_to_be_sent_by_the_destructor();
+}
+
 // Another server does not answer at all.
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSilent) {
     connect_and_acquire();

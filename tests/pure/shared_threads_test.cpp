@@ -383,10 +383,10 @@ TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeaderIsLate) {
     network.during_wait([&] {
         begin(theirs);
         ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
-        EXPECT_TRUE(rounds->is_late());
+        EXPECT_TRUE(rounds->is_stalled());
     });
     make(mine);
-    EXPECT_FALSE(rounds->is_late());
+    EXPECT_FALSE(rounds->is_stalled());
     EXPECT_GE(mine.tally.granted(), 2U);
     for (std::size_t node = 0; node < size; ++node) {
         EXPECT_FALSE(theirs.tally[node].sent);
