@@ -198,15 +198,16 @@ public:
     /// Releases the lock in one round. Blocks for at most one node_timeout, or two if the watchdog is
     /// extending the lock at that moment.
     ///
-    /// - Success: the validity had not ended before the call, and a majority has confirmed the release.
-    /// - `lost`: the validity had ended before the call, or so many nodes had lost the key that the others
+    /// - Success: the validity had not ended by the end of the call, and a majority has confirmed the
+    /// release.
+    /// - `lost`: the validity had ended by then, or so many nodes had lost the key that the others
     ///   are no majority. Keys of other clients are not touched.
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
     /// In every case valid() is false from now on, and the lock is not extended any more. The lock is
     /// unconfirmed, so that release() can be called again, if no majority has answered, or if the result is
-    /// `no_quorum`. Otherwise, and always if the validity had ended before the call, it is free.
+    /// `no_quorum`. Otherwise, and always if the validity had ended by then, it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

@@ -181,7 +181,7 @@ struct NodeReport {
     std::string_view name;
     Vote vote = Vote::unknown;
     /// True if a byte of the command may have reached the node. False again if the node has answered that it
-    /// executes nothing at present (BUSY or LOADING).
+    /// executes nothing at present (such as BUSY).
     bool sent = false;
     /// True if the round left the node alone, because it was in back-off after a failure.
     bool left_alone = false;
@@ -376,9 +376,10 @@ public:
     /// index, which is blank before. All requests have the same verb.
     ///
     /// A failure of a node becomes an unknown vote. The only exception that the function may throw is
-    /// std::bad_alloc. It returns by `limits.deadline` at the latest. As soon as further votes cannot change
-    /// the outcome, it may stop asking nodes and waiting for replies. A node that is not asked keeps its
-    /// blank report.
+    /// std::bad_alloc. It returns by `limits.deadline` at the latest. (RedisNodes can take an eighth of
+    /// node_timeout longer, or 2 ms, if the thread that sends for this one gets no processor.) As soon as
+    /// further votes cannot change the outcome, it may stop asking nodes and waiting for replies. A node that
+    /// is not asked keeps its blank report.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 

@@ -65,9 +65,10 @@ struct LockOptions {
     bool fair = false;
 
     /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, acquire()
-    /// fails only after retry.attempts failures in a row for other reasons than another holder. With 0,
-    /// acquire() does not queue, and makes retry.attempts attempts. Without a value, the time is that of the
-    /// longest pauses without `fair`: (retry.attempts − 1) × retry.delay, which is 400 ms by default.
+    /// fails only after retry.attempts failures in a row for other reasons than another holder, or at once if
+    /// a retry is pointless. With 0, acquire() does not queue, and makes retry.attempts attempts. Without a
+    /// value, the time is that of the longest pauses without `fair`: (retry.attempts − 1) × retry.delay,
+    /// which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,

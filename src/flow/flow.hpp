@@ -2,9 +2,9 @@
 // round (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the
 // pause, and resumes the flow.
 //
-//     class Extension final : public Steps {
+//     class Example final : public Steps {
 //     public:
-//         explicit Extension(Operation& operation) : Steps(operation) {}
+//         explicit Example(Operation& operation) : Steps(operation) {}
 //         Flow run() {
 //             const Request request{...};
 //             const auto votes = blank_votes();
@@ -14,8 +14,8 @@
 //     };
 //
 //     BlockingOperation operation{nodes};
-//     Extension extension{operation};
-//     const auto error = run_blocking(operation, extension.run());
+//     Example example{operation};
+//     const auto error = run_blocking(operation, example.run());
 //
 // The votes of a round are written into a Tally (nodes.hpp), which is *blank* before.
 //

@@ -39,7 +39,7 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
       timing_(begun_, longest_pause, entropy),
       turn_{.resource = resource, .since = begun_} {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
-    withdrawal_.repeated = true;
+    withdrawal_.repeated = true;  // so that it wakes another client only if this one was woken
     homes_.set();
 }
 
@@ -230,7 +230,7 @@ Flow PlaceInQueue::leave() {
         co_await leaving;
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
     }
-    waiter_.reset();  // it uses the nodes, which may be destroyed once the lock is held
+    waiter_.reset();  // it uses the nodes
     co_return std::error_code{};
 }
 

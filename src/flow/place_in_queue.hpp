@@ -32,9 +32,10 @@ namespace redlock::flow {
 ///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
-///               | node                                         | the node grants its question → reserved;
-///               |                                              | in a pause (WaiterTiming), in which the
-///               |                                              | question reserves nothing, → woken
+///               | node                                         | the node grants its question → reserved
+///               |                                              | the same in a pause (WaiterTiming), in
+///               |                                              | which a question reserves nothing, so
+///               |                                              | another client has reserved it → woken
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node

@@ -1,6 +1,6 @@
 // The table of verbs, the kinds of commands. It has one row for each verb, with every property that the
 // library needs to know. No other file compares values of Verb, except for acquires() in nodes.hpp, which
-// programs with their own Nodes use. A new verb is a new row here, its Lua file, and the place that uses it.
+// programs with their own Nodes use. docs/development.md says what a new verb needs.
 //
 // A verb has up to three forms. A form is the script that carries out the command (or a plain SET), with the
 // keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
