@@ -1,6 +1,7 @@
 #include "lane.hpp"
 
 #include "../round/connection_choice.hpp"
+#include "../round/lane_choice.hpp"
 #include "../wire/verbs.hpp"
 #include "request_copies.hpp"
 
@@ -167,7 +168,9 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
         const auto now = network_.clock().now();
         report_left(requests, tallies, waited == Waited::in_vain,
-                    now < limits.deadline ? Errc::timed_out : Errc::deadline);
+                    follows == Follows::not_at_all ? Errc::not_awaited
+                    : now < limits.deadline        ? Errc::timed_out
+                                                   : Errc::deadline);
         group_.notify_left(requests, tallies, now - start);
         return true;
     }
@@ -281,7 +284,7 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
             auto& report = tallies[i][node];
             report.sent = sent;
             report.cause = cause;
-            report.detail = leader_gets_no_processor;
+            if (cause != Errc::not_awaited) report.detail = leader_gets_no_processor;
         }
 }
 
@@ -482,7 +485,10 @@ void Lane::wake_ended(const Asker* own) noexcept {
         if (asker == own)
             asker->over = true;
         else if (!wake(*asker, Waited::until_it_is_over)) {
-            unanswered_.end_left();
+            {
+                const std::lock_guard guard{mutex_};  // its thread may still be in leave()
+                unanswered_.end_left();
+            }
             recycle(*asker);
         }
     }

@@ -44,7 +44,8 @@
 //    before it leaves. A background task, which leads for a moment if nobody does, sends what the sockets do
 //    not accept.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
-//    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. If
+//    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. A
+//    thread of a watchdog leaves it at the end, or at once if it does not wait for replies (Follows). If
 //    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports that the
 //    command may have been sent, and a release follows in a round of its own. In both cases it reports the
 //    nodes as timed out, or the deadline if that has passed.
@@ -134,8 +135,8 @@ private:
     enum class Resigned : std::uint8_t { not_yet, with_successor, without_successor };
 
     struct Recycle {
-        Lane* rounds = nullptr;
-        void operator()(Asker* asker) const noexcept { rounds->recycle(*asker); }
+        Lane* lane = nullptr;
+        void operator()(Asker* asker) const noexcept { lane->recycle(*asker); }
     };
     using OwnAsker = std::unique_ptr<Asker, Recycle>;
 

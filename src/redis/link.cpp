@@ -52,7 +52,7 @@ bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
     const bool turn = has_turn(effect, now);
     // The command can make or extend a lease.
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
-    has_unwritten_leases_ = has_unwritten_leases_ || (turn && leases);
+    has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (turn && leases);
     return turn;
 }
 
@@ -138,7 +138,6 @@ void Link::write_if_due(Clock::time_point now, bool all) {
     if (!all && !detail::writes_now(outstanding(), has_replied_, waited, drains())) return;
     if (!fail_if_outdated(now)) write_collected();
     node_.server->wrote(take_written(), waited);
-    has_unwritten_leases_ = has_unwritten_leases_ && unsent();
     has_replied_ = false;
     collected_since_ = Clock::never();
 }
@@ -203,8 +202,8 @@ bool Link::may_have_lost_release() const noexcept {
 //
 // When a frozen former master runs again, it first answers the commands that it has received. Only after that
 // does it learn that it was replaced. So a reply alone does not show that the server is still the master. A
-// reply is a *sign of life* only if the last one is less than a second old. Before that, the Sentinels could
-// not name another server.
+// reply is a *sign of life* only if it comes less than a second after the last sign of life. Within a second,
+// the Sentinels cannot have named another server.
 
 /// Returns true if the Sentinels have had enough time to name another server since the last sign of life.
 bool Link::may_lead_to_former_master(Clock::time_point now) const noexcept {

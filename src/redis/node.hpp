@@ -26,8 +26,9 @@
 
 namespace redlock {
 
-/// The largest number of draining connections to a node: in one lane, and those of all lanes on which nothing
-/// was sent. Otherwise a silent node could take all descriptors of the process.
+/// The largest number of draining connections to a node in one lane. If all lanes together have more, each
+/// lane breaks those of its own on which nothing was sent. Otherwise a silent node could take all descriptors
+/// of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
@@ -86,7 +87,8 @@ public:
     /// Returns true if the command must follow another one on a draining connection of this node.
     bool could_overtake(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
-    /// The user must leave it.
+    /// The user must leave it. If `needed` is true, the outcome of the round depends on this node, so it is
+    /// asked even if it is not trusted.
     CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
     /// `owing` connections are those on which a release has no reply although its round is over.
     enum class Polled : bool { all, owing };
@@ -114,8 +116,7 @@ public:
     ListenerPool& listeners() noexcept { return listeners_; }
     /// Is called when the listener with this connection could not subscribe. Returns true, and records
     /// nothing, if the server may refuse to keep a queue for this waiter. Otherwise records that the node has
-    /// failed, or that it has too many clients. In the latter case it answers over the connections that it
-    /// has.
+    /// failed, or that it has too many clients. Such a server still answers over the connections that exist.
     bool could_not_listen(const Connection& connection, Clock::time_point now);
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The

@@ -17,9 +17,9 @@
 // object for a server of a Redis Cluster is shared by all.
 //
 // Any thread may call the functions. Each of them locks the mutex of the object for itself, but never during
-// a system call. Those that say so do not lock it while the node is *calm*: it has not failed since it has
-// last answered in time. Otherwise a thread of low priority could lose its processor with a mutex that the
-// others need.
+// a system call (except for a random number after a failure). Those that say so do not lock it while the node
+// is *calm*: it has not failed since it has last answered in time. Otherwise a thread of low priority could
+// lose its processor with a mutex that the others need.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -16,11 +16,9 @@
 
 #include "../wire/verbs.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 namespace redlock::detail {
 
@@ -161,29 +159,6 @@ constexpr bool may_write(const WriteSituation& in) noexcept {
 constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
                           bool drains) noexcept {
     return outstanding == 0 || has_replied || waited >= max_collecting || drains;
-}
-
-/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the
-/// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
-/// round. The first row that applies decides:
-///
-///     situation                            | wakes the leader
-///     -------------------------------------+---------------------
-///     time_left is at most max_collecting  | at once
-///     the round is the first in the inbox  | after max_collecting
-///     otherwise                            | not
-constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
-    bool is_first, std::chrono::nanoseconds time_left) noexcept {
-    if (time_left <= max_collecting) return std::chrono::nanoseconds{};
-    if (is_first) return max_collecting;
-    return std::nullopt;
-}
-
-/// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
-/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then
-/// all votes that have come count.
-constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
-    return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);
 }
 
 }  // namespace redlock::detail

@@ -1,14 +1,18 @@
-// Decides which lane the round of a thread uses. The threads of a process have several lanes (lanes.hpp): one
-// that rounds *share*, whose leading thread makes the rounds of all (lane.hpp), and others that one round has
-// for itself at a time.
+// Decides which lane the round of a thread uses, and how long the thread waits for the leading thread of this
+// lane. The threads of a process have several lanes (lanes.hpp): one that rounds *share*, whose leading
+// thread makes the rounds of all (lane.hpp), and others that one round has for itself at a time.
 //
 // Few threads are faster with a lane for each round, because they work in parallel. If many ask at the same
 // time, sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
 #pragma once
 
+#include "connection_choice.hpp"
+
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace redlock::detail {
 
@@ -66,6 +70,31 @@ constexpr LaneChoice choose_lane(const LaneSituation& in) noexcept {
 constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::size_t processors) noexcept {
     if (rounds > processors) return rounds_until_alone;
     return left - std::min(left, 1U);
+}
+
+// ---- Beside a leading thread
+
+/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the
+/// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
+/// round. The first row that applies decides:
+///
+///     situation                            | wakes the leader
+///     -------------------------------------+---------------------
+///     time_left is at most max_collecting  | at once
+///     the round is the first in the inbox  | after max_collecting
+///     otherwise                            | not
+constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
+    bool is_first, std::chrono::nanoseconds time_left) noexcept {
+    if (time_left <= max_collecting) return std::chrono::nanoseconds{};
+    if (is_first) return max_collecting;
+    return std::nullopt;
+}
+
+/// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
+/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then
+/// all votes that have come count.
+constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
+    return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);
 }
 
 }  // namespace redlock::detail

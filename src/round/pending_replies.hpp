@@ -23,15 +23,17 @@
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
-//     any command of a holder                 | the deletion of the holder description
+//     a SET, a release, or the writing of a   | the deletion of the holder description
+//     holder description                      |
 //     a release                               | mostly the next SET of one of its resources, which the old key
 //                                             | would otherwise refuse
 //     the deletion of a holder description    | the writing of the next one
 //
-// In the first two rows, the connection is *bound* to the owner of the pending command. The owner of an
-// enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
-// name the server of the node, only the release of a SET follows on the same connection, because this
-// connection may lead to a server that is no longer the master (Link::may_lead_to_former_master()).
+// In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
+// this owner is pending behind it. The owner of an enter_queue is the ticket. For the last two rows, the
+// class remembers the resources. If Redis Sentinels name the server of the node, only the release of a SET
+// follows on the same connection, because this connection may lead to a server that is no longer the master
+// (Link::may_lead_to_former_master()).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -75,7 +77,7 @@ struct PendingReply {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
-    KeyEffect effect = KeyEffect::none;    ///< none if no later command has to follow it
+    KeyEffect effect = KeyEffect::none;    ///< none unless one of the same owner follows it
     bool shared = false;                   ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;

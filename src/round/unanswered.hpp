@@ -1,6 +1,6 @@
-// What rounds that are over have left unanswered on a lane (lane.hpp). A command on another lane must not
-// overtake it: a release must not overtake its SET (rule B5 in docs/rules.md), and a SET should not overtake
-// the release of its resource, which would refuse it.
+// What commands on other lanes must not overtake: the late replies of a lane (lane.hpp), and its rounds that
+// their threads have left. A release must not overtake its SET (rule B5 in docs/rules.md), and a SET should
+// not overtake the release of its resource, which would refuse it.
 #pragma once
 
 #include <redlock/nodes.hpp>

@@ -168,14 +168,5 @@ TEST(Collecting, EndsWithoutOutstandingRepliesWithAReplyOrAfterAMillisecond) {
     EXPECT_TRUE(writes_now(1, false, 0s, true)) << "it drains";
 }
 
-// C6. A watchdog that asks shortly before it has to report a loss must not wait for long.
-TEST(TheLeader, IsWokenAtOnceByARoundWithLittleTime) {
-    EXPECT_EQ(wakes_leader_after(true, max_collecting), 0ns);
-    EXPECT_EQ(wakes_leader_after(false, max_collecting), 0ns);
-    EXPECT_EQ(wakes_leader_after(false, -1s), 0ns);
-    EXPECT_EQ(wakes_leader_after(true, max_collecting + 1ns), max_collecting);
-    EXPECT_EQ(wakes_leader_after(false, max_collecting + 1ns), std::nullopt);
-}
-
 }  // namespace
 }  // namespace redlock::detail

@@ -46,6 +46,20 @@ TEST_F(FormerMaster, GetsNoLeaseBehindPendingReplies) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL", "2 PING"));
 }
 
+// A SET that was written before does not count.
+TEST_F(FormerMaster, StaysConnectedWhileOnlyAReleaseIsUnsent) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    server().forget_log();
+    server().takes_at_once = 0;
+    (void)release("A");
+    network.pass(2s);
+    (void)extend("nobody");
+    server().takes_at_once = 65'536;
+    network.pass(2s);
+    (void)extend("nobody");
+    EXPECT_THAT(server().log(), Contains("1 EVAL"));
+}
+
 TEST_F(FormerMaster, GetsALeaseAfterItsRepliesArrivedInTime) {
     acquire_late("A");
     network.pass(500ms);

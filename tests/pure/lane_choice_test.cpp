@@ -1,11 +1,18 @@
-// Which lane the round of a thread uses: each row of the tables.
+// Which lane the round of a thread uses, and when the thread wakes the leading thread: each row of the
+// tables.
 
 #include <gtest/gtest.h>
 
+#include "round/connection_choice.hpp"
 #include "round/lane_choice.hpp"
+
+#include <chrono>
+#include <optional>
 
 namespace redlock::detail {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr auto every_number = {0U, 1U, rounds_until_alone};
 
@@ -50,6 +57,15 @@ TEST(NextCalm, CountsDownOtherwise) {
         EXPECT_EQ(next_rounds_to_share(1, rounds, 2), 0U);
         EXPECT_EQ(next_rounds_to_share(0, rounds, 2), 0U);
     }
+}
+
+// C6. A watchdog that asks shortly before it has to report a loss must not wait for long.
+TEST(TheLeader, IsWokenAtOnceByARoundWithLittleTime) {
+    EXPECT_EQ(wakes_leader_after(true, max_collecting), 0ns);
+    EXPECT_EQ(wakes_leader_after(false, max_collecting), 0ns);
+    EXPECT_EQ(wakes_leader_after(false, -1s), 0ns);
+    EXPECT_EQ(wakes_leader_after(true, max_collecting + 1ns), max_collecting);
+    EXPECT_EQ(wakes_leader_after(false, max_collecting + 1ns), std::nullopt);
 }
 
 }  // namespace

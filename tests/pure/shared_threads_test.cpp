@@ -149,8 +149,8 @@ struct Asked {
     Asked& operator=(const Asked&) = delete;
 
     template <class Rounds>
-    void ask(Rounds& rounds) {
-        rounds.ask({&request, 1}, limits, {&tally, 1});
+    void ask(Rounds& rounds, auto... follows) {
+        rounds.ask({&request, 1}, limits, {&tally, 1}, follows...);
     }
 
     const std::vector<std::string> resources;
@@ -462,6 +462,17 @@ TEST_F(SharedRoundsOfThreads, AreLeftSoonIfTheyAwaitNoAnswer) {
         EXPECT_FALSE(others.front()->over()) << "it waits for node_timeout";
     });
     make(set("mine"));
+}
+
+TEST_F(SharedRoundsOfThreads, AreNotAwaitedIfTheirThreadDoesNotFollowTheLeader) {
+    auto& handed_over = release("theirs", {.awaits_answers = false});
+    network.during_wait([&] { handed_over.ask(*rounds, Lane::Follows::not_at_all); });
+    make(set("mine"));
+    for (std::size_t node = 0; node < size; ++node) {
+        EXPECT_TRUE(handed_over.tally[node].sent);
+        EXPECT_EQ(handed_over.tally[node].cause, Errc::not_awaited);
+        EXPECT_EQ(handed_over.tally[node].detail, "");
+    }
 }
 
 // The thread that asks for the release returns before the leader sends it.
