@@ -134,13 +134,11 @@ int bench(const BenchArguments& request) {
     const Signals signals{SIGINT, SIGTERM};
     std::optional<int> interrupted;
     std::vector<MeasuredRound> rounds;
-    bool acquired = false;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
         if (interrupted) break;
         rounds.push_back({round, measure(request, workload, round, title, signals, interrupted)});
         const auto& measurement = rounds.back().measurement;
-        acquired = acquired || measurement.acquire.count() > 0;
         if (request.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
         signals.end_on_broken_pipe();
@@ -148,6 +146,8 @@ int bench(const BenchArguments& request) {
         std::cout << std::flush;
         Signals::ignore_failed_writes();
     }
+    const bool acquired = std::ranges::any_of(
+        rounds, [](const MeasuredRound& it) { return it.measurement.acquire.count() > 0; });
     std::error_code error;
     if (interrupted)
         error = Errc::cancelled;
