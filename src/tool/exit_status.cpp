@@ -18,7 +18,7 @@ int of(const Result& result, int conflict) noexcept {
     const auto error = result.error();
     if (!error) return 0;
     if (error == Errc::held_by_other) return conflict;
-    if (error == Errc::lost || error == Errc::not_held || error == Errc::hold_limit) return lost;
+    if (error == Errc::lost) return lost;
     if (error.category() != category()) return internal;
     const auto nodes = result.nodes();
     const auto refusing = std::ranges::count_if(nodes, is_refusal, &NodeReport::cause);
