@@ -158,8 +158,9 @@ public:
     void describe_holder() const {
         algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
-    void hand_to(LeaseKeeper& keeper, const Signals& signals) {
-        keeper_process_ = keeper.keep_in_background(nodes_, {resources_, options_, lease_}, signals);
+    /// Leaves a process behind that keeps the lock for as long as `process` lives.
+    void keep_for(WatchedProcess& process, const Signals& signals) {
+        keeper_process_ = keep_in_background(process, nodes_, {resources_, options_, lease_}, signals);
     }
     /// Also ends the keeper, if there is one.
     void release() {
@@ -187,8 +188,9 @@ private:
 };
 
 int acquire(const LeaseCommandArguments& request) {
-    std::optional<LeaseKeeper> keeper;
-    if (request.while_process) keeper.emplace(*request.while_process);
+    // From here on the process cannot be mistaken for a later one with the same number.
+    std::optional<WatchedProcess> watched;
+    if (request.while_process) watched.emplace(*request.while_process);
     WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
@@ -203,7 +205,7 @@ int acquire(const LeaseCommandArguments& request) {
     }
     bool no_process = false;
     try {
-        if (result && keeper) lock.hand_to(*keeper, signals);
+        if (result && watched) lock.keep_for(*watched, signals);
     } catch (const std::system_error& error) {
         lock.release();
         result.conclude(error.code(), result.attempts());

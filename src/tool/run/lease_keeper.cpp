@@ -100,14 +100,15 @@ int keep(Nodes& nodes, const KeptLock& lock, const WatchedProcess& process) {
 
 }  // namespace
 
-pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) {
+pid_t keep_in_background(WatchedProcess& process, Nodes& nodes, const KeptLock& lock,
+                         const Signals& signals) {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return child;
     int status = exit_status::internal;
     try {
-        leave_caller(process_, signals);
-        status = keep(nodes, lock, process_);
+        leave_caller(process, signals);
+        status = keep(nodes, lock, process);
     } catch (const std::exception& error) {  // the lease ends by itself
         say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());
     }

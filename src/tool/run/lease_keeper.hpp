@@ -22,23 +22,13 @@ struct KeptLock {
     Lease lease;
 };
 
-class LeaseKeeper {
-public:
-    /// From here on the process cannot be mistaken for a later one with the same number. Throws
-    /// std::invalid_argument if there is no such process, or if it cannot be watched.
-    explicit LeaseKeeper(pid_t process) : process_(process) {}
-
-    /// Leaves a process behind, the keeper. It extends the lock by the plan of a Watchdog until the other
-    /// process has ended, and then releases it. It never releases a lock that may be valid while the other
-    /// process lives. If the lock is lost, the keeper says so on stderr and exits with exit_status::lost.
-    ///
-    /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also
-    /// the stderr of the other process. The keeper leaves the current directory. Its signals are as `signals`
-    /// found them. Returns the process id of the keeper. Throws std::system_error if no process can be made.
-    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals);
-
-private:
-    WatchedProcess process_;
-};
+/// Leaves a process behind, the keeper. It extends the lock by the plan of a Watchdog until `process` has
+/// ended, and then releases it. It never releases a lock that may be valid while `process` lives. If the lock
+/// is lost, the keeper says so on stderr and exits with exit_status::lost.
+///
+/// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also the
+/// stderr of `process`. The keeper leaves the current directory. Its signals are as `signals` found them.
+/// Returns the process id of the keeper. Throws std::system_error if no process can be made.
+pid_t keep_in_background(WatchedProcess& process, Nodes& nodes, const KeptLock& lock, const Signals& signals);
 
 }  // namespace redlock::tool
