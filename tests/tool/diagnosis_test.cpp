@@ -14,8 +14,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Severity verdict(const std::vector<NodeFacts>& nodes, const LockProfile& profile = {}) {
-    return diagnose(nodes, profile).verdict;
+Severity verdict(const std::vector<NodeFacts>& nodes, const CheckupPlan& plan = {}) {
+    return diagnose(nodes, plan).verdict;
 }
 
 std::vector<NodeFacts> with_dead(std::size_t count, std::size_t dead) {
@@ -83,13 +83,13 @@ TEST(Diagnosis, CountsServersWithoutARunIdSeparately) {
 TEST(Diagnosis, WarnsOfAMajorityInQuarantine) {
     auto nodes = healthy_nodes(3);
     for (auto& node : nodes) node.marker = MarkerFacts{.placed = true, .left = 1s};
-    const LockProfile profile{.quarantine = 30s};
-    EXPECT_EQ(verdict(nodes, profile), Severity::warning);
-    EXPECT_EQ(diagnose(nodes, profile).votes, 0U);
+    const CheckupPlan plan{.nodes = {.quarantine = 30s}};
+    EXPECT_EQ(verdict(nodes, plan), Severity::warning);
+    EXPECT_EQ(diagnose(nodes, plan).votes, 0U);
     nodes[0].unreachable = {Errc::timed_out, ""};
-    EXPECT_EQ(verdict(nodes, profile), Severity::warning) << "two of three will have a vote";
+    EXPECT_EQ(verdict(nodes, plan), Severity::warning) << "two of three will have a vote";
     nodes[1].unreachable = {Errc::timed_out, ""};
-    EXPECT_EQ(verdict(nodes, profile), Severity::unsafe);
+    EXPECT_EQ(verdict(nodes, plan), Severity::unsafe);
 }
 
 TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
@@ -110,9 +110,9 @@ std::vector<NodeFacts> with_offsets(const std::vector<std::chrono::milliseconds>
 }
 
 /// 'w' for a warning, 'u' for unsafe, '.' for a clock that is right.
-std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const LockProfile& profile = {}) {
+std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const CheckupPlan& plan = {}) {
     std::string result;
-    for (const auto& node : diagnose(with_offsets(offsets), profile).nodes)
+    for (const auto& node : diagnose(with_offsets(offsets), plan).nodes)
         result += node.findings.empty() ? '.' : node.verdict() == Severity::unsafe ? 'u' : 'w';
     return result;
 }
@@ -133,8 +133,8 @@ TEST(Clocks, AreComparedWithThoseOfOtherNodes) {
 
 // Of a long ttl a clock may be off by as much as the drift.
 TEST(Clocks, MayDifferByTheDrift) {
-    EXPECT_EQ(judged({0ms, 6s, 0ms}, {.ttl = 10min}), "...");
-    EXPECT_EQ(judged({0ms, 6'100ms, 0ms}, {.ttl = 10min}), ".w.");
+    EXPECT_EQ(judged({0ms, 6s, 0ms}, {.lock = {.ttl = 10min}}), "...");
+    EXPECT_EQ(judged({0ms, 6'100ms, 0ms}, {.lock = {.ttl = 10min}}), ".w.");
 }
 
 TEST(Clocks, CauseNoFindingIfTheyAreUnknown) {

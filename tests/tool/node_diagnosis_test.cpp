@@ -17,10 +17,10 @@ using testing::IsEmpty;
 using testing::Not;
 using Change = std::function<void(NodeFacts&)>;
 
-Findings findings_after(const Change& change, const LockProfile& profile = {}) {
+Findings findings_after(const Change& change, const CheckupPlan& plan = {}) {
     auto node = healthy();
     change(node);
-    return diagnose({&node, 1}, profile).nodes[0].findings;
+    return diagnose({&node, 1}, plan).nodes[0].findings;
 }
 
 struct Row {
@@ -29,9 +29,9 @@ struct Row {
     std::vector<std::string> found;
 };
 
-void expect(const std::vector<Row>& table, const LockProfile& profile = {}) {
+void expect(const std::vector<Row>& table, const CheckupPlan& plan = {}) {
     for (const auto& [what, change, found] : table) {
-        const auto findings = findings_after(change, profile);
+        const auto findings = findings_after(change, plan);
         EXPECT_EQ(brief(findings), found) << what;
         for (const auto& it : findings) {
             EXPECT_FALSE(it.what.empty() || it.why.empty() || it.remedy.empty()) << what;
@@ -142,10 +142,10 @@ TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
              failover([](auto& n) { n.failover->backlog_ttl = 1h; }),
              {"warning failover"}},
         },
-        {.ttl = 30s, .quarantine = 46s});
+        {.lock = {.ttl = 30s}, .nodes = {.quarantine = 46s}});
     expect({{"a short quarantine", failover([](auto&) {}), {"warning failover"}}},
-           {.ttl = 30s, .quarantine = 46s - 1ms});
-    expect({{"no quarantine", failover([](auto&) {}), {"warning failover"}}}, {.ttl = 30s});
+           {.lock = {.ttl = 30s}, .nodes = {.quarantine = 46s - 1ms}});
+    expect({{"no quarantine", failover([](auto&) {}), {"warning failover"}}}, {.lock = {.ttl = 30s}});
 }
 
 Change memory(std::uint64_t used, std::uint64_t max, const char* policy) {
@@ -189,11 +189,12 @@ TEST(NodeDiagnosis, ChecksThePersistence) {
         {"unknown", appendonly(true, ""), {}},
     };
     expect(table);
-    for (auto row : table) expect({{row.what, row.change, {}}}, {.quarantine = 30s});
+    for (auto row : table) expect({{row.what, row.change, {}}}, {.nodes = {.quarantine = 30s}});
 }
 
 TEST(NodeDiagnosis, SuggestsTheExactSettingsForPersistence) {
-    const auto findings = findings_after([](auto& n) { n.info.appendonly = false; }, {.ttl = 1500ms});
+    const auto findings =
+        findings_after([](auto& n) { n.info.appendonly = false; }, {.lock = {.ttl = 1500ms}});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_THAT(findings[0].remedy, HasSubstr("appendonly yes with appendfsync always"));
     EXPECT_THAT(findings[0].remedy, HasSubstr("--quarantine 1500ms in every client"));
@@ -242,11 +243,11 @@ TEST(NodeDiagnosis, ReportsFactsThatTheServerDoesNotReveal) {
 }
 
 TEST(NodeDiagnosis, ChecksTheRoundTripTime) {
-    const LockProfile profile{.node_timeout = 50ms};
+    const CheckupPlan plan{.nodes = {.node_timeout = 50ms}};
     expect({{"near", [](auto& n) { n.round_trip = 25ms; }, {}},
             {"far", [](auto& n) { n.round_trip = 26ms; }, {"warning speed"}},
             {"unknown", [](auto& n) { n.round_trip.reset(); }, {}}},
-           profile);
+           plan);
 }
 
 TEST(NodeDiagnosis, ChecksTheQuarantine) {
@@ -257,7 +258,7 @@ TEST(NodeDiagnosis, ChecksTheQuarantine) {
             {"none", marker(false, 0ms), {"warning quarantine"}},
             {"young", marker(true, 1ms), {"warning quarantine"}},
             {"old", marker(true, 0ms), {}}},
-           {.quarantine = 30s});
+           {.nodes = {.quarantine = 30s}});
     expect({{"without", marker(false, 0ms), {}}});
 }
 

@@ -42,7 +42,7 @@ std::optional<microseconds> time_of(const Answer& answer) {
 class Checkup {
 public:
     Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
-        : plan_(plan), admin_(endpoint, plan.profile.node_timeout) {
+        : plan_(plan), admin_(endpoint, plan.nodes.node_timeout) {
         facts_.name = endpoint.name();
         if (!endpoint.username.empty()) facts_.user = endpoint.username;
     }
@@ -55,7 +55,7 @@ public:
         read_config();
         if (!admin_.endpoint().seeds.empty()) read_cluster();
         probe(admin_, plan_, facts_);
-        if (plan_.profile.quarantine > 0ms) read_marker();
+        if (plan_.nodes.quarantine > 0ms) read_marker();
     }
 
     /// Compares the server's clock with the local one. Assumes that half of the round trip has passed since
@@ -107,7 +107,7 @@ private:
         cluster.list_error = error_of(answer);
         if (!answer) return;
         cluster.unserved = detail::cluster_slots;
-        RedisCluster servers{NodeConfig::of(admin_.endpoint(), plan_.profile.node_timeout)};
+        RedisCluster servers{NodeConfig::of(admin_.endpoint(), plan_.nodes.node_timeout)};
         servers.learn(answer.reply.text, admin_.server().host);
         for (const auto& master : detail::parse_cluster_nodes(answer.reply.text)) {
             for (const auto& [first, last] : master.slots)
@@ -119,7 +119,7 @@ private:
 
     void check_server(const Endpoint& server, bool moves_slots, ClusterFacts& cluster) const {
         if (moves_slots) cluster.moving.push_back(server.name());
-        const auto answer = AdminConnection{server, plan_.profile.node_timeout}.connect();
+        const auto answer = AdminConnection{server, plan_.nodes.node_timeout}.connect();
         if (answer) return;
         cluster.unreachable.push_back(server.name() + " (" + answer.cause.message() +
                                       (answer.detail.empty() ? "" : ": " + answer.detail) + ")");
@@ -146,7 +146,7 @@ private:
                                                        facts_.info.run_id + ":" + facts_.info.replication_id);
         const auto since = duration_of<microseconds>(instant.value_or(""));
         if (!since) return;
-        const auto until = *since + plan_.profile.quarantine;
+        const auto until = *since + plan_.nodes.quarantine;
         facts_.marker->placed = true;
         facts_.marker->left = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - *now), 0ms);
         facts_.marker->until = std::chrono::system_clock::time_point{until};
@@ -161,8 +161,8 @@ private:
 
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
     // Throws if no lock could use the endpoints.
-    const RedisNodes nodes{endpoints, {.node_timeout = plan.profile.node_timeout}};
-    detail::check_for_cluster(nodes, std::array{plan.resource}, {.fencing = plan.fencing, .fair = plan.fair});
+    const RedisNodes nodes{endpoints, {.node_timeout = plan.nodes.node_timeout}};
+    detail::check_for_cluster(nodes, std::array{plan.resource}, plan.lock);
     std::deque<Checkup> checkups;
     for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
     std::vector<std::future<void>> runs;

@@ -27,15 +27,15 @@ nanoseconds distance_from_others(std::span<const NodeFacts> nodes, std::size_t n
     return offset - nearest;
 }
 
-void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const LockProfile& profile,
+void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const CheckupPlan& plan,
                  Findings& findings) {
     if (!nodes[node].clock_offset) return;
     const auto distance = distance_from_others(nodes, node);
     const auto size = distance < 0ns ? -distance : distance;
-    const auto tolerable = std::max<nanoseconds>(drift(profile.ttl, profile.drift_factor), 500ms);
+    const auto tolerable = std::max<nanoseconds>(drift(plan.lock.ttl, plan.lock.drift_factor), 500ms);
     if (size <= tolerable) return;
     findings.push_back(
-        {size > profile.ttl ? Severity::unsafe : Severity::warning, "clock",
+        {size > plan.lock.ttl ? Severity::unsafe : Severity::warning, "clock",
          "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
              " the other nodes'",
          "servers expire keys by this clock: when it is corrected, locks end early or late; fencing and the "
@@ -118,15 +118,15 @@ bool NodeDiagnosis::only_in_quarantine() const noexcept {
     return !has_vote() && std::ranges::all_of(findings, harmless);
 }
 
-Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile) {
+Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan) {
     Diagnosis it;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
         auto facts = nodes[node];
         if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
-        it.nodes.push_back({findings_of(facts, profile)});
+        it.nodes.push_back({findings_of(facts, plan)});
         auto& findings = it.nodes.back().findings;
         judge_twin(nodes, node, findings);
-        judge_clock(nodes, node, profile, findings);
+        judge_clock(nodes, node, plan, findings);
         std::ranges::stable_sort(findings, std::greater{}, &Finding::severity);
     }
     it.votes = static_cast<std::size_t>(std::ranges::count_if(it.nodes, &NodeDiagnosis::has_vote));

@@ -2,8 +2,8 @@
 // what to change first. Pure, without I/O.
 #pragma once
 
+#include "checkup_plan.hpp"
 #include "findings.hpp"
-#include "lock_profile.hpp"
 #include "node_facts.hpp"
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct Diagnosis {
 /// Judges all nodes. The verdict is `unsafe` if a node is unsafe. It is also `unsafe` if no majority has a
 /// vote, unless the end of a quarantine will change that. A node that does not answer only makes it a
 /// warning.
-Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile);
+Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan);
 
 /// Returns "ok", "warning", "unsafe" or "unreachable".
 const char* verdict_name(Severity severity) noexcept;

@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 
 struct DoctorArguments {
     NodeArguments nodes{};
-    LockOptions lock = lock_defaults();
     CheckupPlan plan{};
     std::optional<std::string> probe{};
     bool json = false;
@@ -33,26 +32,22 @@ struct DoctorArguments {
                "--probe", [this](const std::string& text) { probe = text; },
                "The resource to try with, if an ACL allows no other (a random one)")
             ->type_name("RESOURCE");
-        app.add_flag("--fencing", plan.fencing, "Also try what fencing needs");
-        app.add_flag("--fair", plan.fair, "Also try what a queue needs");
+        app.add_flag("--fencing", plan.lock.fencing, "Also try what fencing needs");
+        app.add_flag("--fair", plan.lock.fair, "Also try what a queue needs");
         app.add_flag("--mark", plan.mark, "Start the quarantine of new nodes, together with --quarantine");
         app.add_flag("--json", json, "One JSON object on stdout");
-        add_lease(app, lock);
+        add_lease(app, plan.lock);
         nodes.add_to(app);
         app.footer("Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
     }
 };
 
 CheckupPlan plan_of(const DoctorArguments& request) {
-    const auto options = request.nodes.options();
-    check(request.lock, options.node_timeout, options.quarantine);
-    if (request.plan.mark && options.quarantine == 0ms)
-        throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
     auto plan = request.plan;
-    plan.profile = {.ttl = request.lock.ttl,
-                    .drift_factor = request.lock.drift_factor,
-                    .node_timeout = options.node_timeout,
-                    .quarantine = options.quarantine};
+    plan.nodes = request.nodes.options();
+    check(plan.lock, plan.nodes.node_timeout, plan.nodes.quarantine);
+    if (plan.mark && plan.nodes.quarantine == 0ms)
+        throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
     plan.resource = request.probe ? *request.probe : random_name("redlock:doctor");
     return plan;
 }
@@ -65,7 +60,7 @@ int status_of(Severity verdict) {
 int doctor(const DoctorArguments& request) {
     const auto plan = plan_of(request);
     const auto nodes = check_up(request.nodes.endpoints(), plan);
-    const auto diagnosis = diagnose(nodes, plan.profile);
+    const auto diagnosis = diagnose(nodes, plan);
     if (request.json)
         print_json(std::cout, diagnosis, nodes);
     else

@@ -48,12 +48,12 @@ std::string persistence_of(const NodeFacts& node) {
     return "appendonly yes, appendfsync " + node.appendfsync;
 }
 
-std::string remedy_for_forgetting(const LockProfile& profile) {
-    return "appendonly yes with appendfsync always, or --quarantine " + argument_of(profile.ttl) +
-           " in every client, or keep a crashed node away for " + text_of(profile.ttl);
+std::string remedy_for_forgetting(const CheckupPlan& plan) {
+    return "appendonly yes with appendfsync always, or --quarantine " + argument_of(plan.lock.ttl) +
+           " in every client, or keep a crashed node away for " + text_of(plan.lock.ttl);
 }
 
-void judge_version(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_version(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (info.redis_version.empty()) return;
     const auto version = parse_version(info.redis_version);
@@ -69,7 +69,7 @@ void judge_version(const NodeFacts& node, const LockProfile&, Findings& findings
 }
 
 /// Judges the role of the server in a replication.
-void judge_role(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_role(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (node.cluster) return;
     if (info.role == "slave")
@@ -85,7 +85,7 @@ void judge_role(const NodeFacts& node, const LockProfile&, Findings& findings) {
 }
 
 /// Judges whether it is a Sentinel, or belongs to a cluster.
-void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_mode(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (info.mode == "sentinel")
         findings.push_back(
@@ -100,7 +100,7 @@ void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
 }
 
 /// Judges a node that is a Redis Cluster.
-void judge_cluster(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_cluster(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     if (!node.cluster) return;
     const auto& cluster = *node.cluster;
     const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
@@ -142,19 +142,19 @@ void judge_cluster(const NodeFacts& node, const LockProfile&, Findings& findings
 }
 
 /// Judges whether two clients could hold the same lock after a failover of the server.
-void judge_failover(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+void judge_failover(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
     if (!node.failover) return;
     const auto& facts = *node.failover;
     const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
         findings.push_back({Severity::warning, "failover", what, why, remedy});
     };
     const auto* const two_holders = "two clients can hold the lock, one on each side of a failover";
-    const auto least = profile.ttl + facts.max_lag.value_or(10s) + failover_slack;
+    const auto least = plan.lock.ttl + facts.max_lag.value_or(10s) + failover_slack;
     const auto enough = std::string{"--quarantine "} + argument_of(least) + " or more, in every client";
-    if (profile.quarantine == 0ms)
+    if (plan.nodes.quarantine == 0ms)
         warn("Sentinels name it, and there is no quarantine", two_holders, enough);
-    else if (profile.quarantine < least)
-        warn("the quarantine of " + text_of(profile.quarantine) +
+    else if (plan.nodes.quarantine < least)
+        warn("the quarantine of " + text_of(plan.nodes.quarantine) +
                  " is shorter than the sum of the ttl, min-replicas-max-lag and " + text_of(failover_slack),
              two_holders, enough);
     if (facts.min_replicas == 0U || facts.max_lag == 0s)
@@ -184,7 +184,7 @@ void judge_failover(const NodeFacts& node, const LockProfile& profile, Findings&
 }
 
 /// Judges whether the server can delete a key before it expires.
-void judge_eviction(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_eviction(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     const bool bounded = info.max_memory.value_or(0) > 0;
     if (!bounded || info.eviction.empty() || info.eviction == "noeviction") return;
@@ -196,7 +196,7 @@ void judge_eviction(const NodeFacts& node, const LockProfile&, Findings& finding
 }
 
 /// Judges whether the server has no memory for another key.
-void judge_room(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_room(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (info.max_memory.value_or(0) == 0 || !info.used_memory) return;
     const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
@@ -212,23 +212,23 @@ void judge_room(const NodeFacts& node, const LockProfile&, Findings& findings) {
 }
 
 /// Judges whether the server can lose keys in a crash, or may just have lost some.
-void judge_persistence(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+void judge_persistence(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
     const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
-    if (profile.quarantine > 0ms || unknown || writes_through(node)) return;
+    if (plan.nodes.quarantine > 0ms || unknown || writes_through(node)) return;
     findings.push_back(
         {Severity::warning, "persistence", "a crash can take its last writes: " + persistence_of(node),
          forgetting_matters,
-         node.cluster ? "appendonly yes with appendfsync always" : remedy_for_forgetting(profile)});
-    if (node.info.uptime && *node.info.uptime < profile.ttl)
+         node.cluster ? "appendonly yes with appendfsync always" : remedy_for_forgetting(plan)});
+    if (node.info.uptime && *node.info.uptime < plan.lock.ttl)
         findings.push_back({Severity::warning, "uptime",
                             "it was started " + text_of_age(*node.info.uptime) +
-                                " ago, less than the ttl of " + text_of(profile.ttl),
+                                " ago, less than the ttl of " + text_of(plan.lock.ttl),
                             "it may have lost locks that it granted before",
                             "let it take part only after it has been up for the ttl"});
 }
 
 /// Says which questions the server does not answer.
-void judge_silence(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+void judge_silence(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
     const auto tell = [&](const char* subject, const std::string& command, const NodeError& error,
                           const char* what, const std::string& permission) {
         if (!error) return;
@@ -246,7 +246,7 @@ void judge_silence(const NodeFacts& node, const LockProfile& profile, Findings& 
     if (node.failover)
         tell("failover", "CONFIG GET", node.config_error, "the time for which a former master continues is",
              "+config|get");
-    else if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))
+    else if (plan.nodes.quarantine == 0ms && node.info.appendonly.value_or(false))
         tell("persistence", "CONFIG GET", node.config_error, "whether a crash can take its last writes stays",
              "+config|get");
     tell("clock", "TIME", node.clock_error, "the error of its clock is", "+time");
@@ -372,11 +372,11 @@ Finding unreachable_finding(const NodeFacts& node) {
             node.unreachable};
 }
 
-void judge_speed(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
-    if (!node.round_trip || *node.round_trip <= profile.node_timeout / 2) return;
+void judge_speed(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
+    if (!node.round_trip || *node.round_trip <= plan.nodes.node_timeout / 2) return;
     findings.push_back({Severity::warning, "speed",
                         "a round trip takes " + text_of(*node.round_trip) + " of a node_timeout of " +
-                            text_of(profile.node_timeout),
+                            text_of(plan.nodes.node_timeout),
                         "if it takes a little longer, its votes come too late to count",
                         "--node-timeout " +
                             argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
@@ -385,7 +385,7 @@ void judge_speed(const NodeFacts& node, const LockProfile& profile, Findings& fi
 
 /// Judges the operations that failed, with the ACL rule to add if a permission is missing. Adds one finding
 /// for each thing to change. Several operations may lack the same permission.
-void judge_permissions(const NodeFacts& node, const LockProfile&, Findings& findings) {
+void judge_permissions(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto others = static_cast<std::ptrdiff_t>(findings.size());
     for (const auto& check : node.permission_checks) {
         if (!check.error || is_told_by_info(check, node.info)) continue;
@@ -406,13 +406,13 @@ void judge_permissions(const NodeFacts& node, const LockProfile&, Findings& find
 }
 
 /// Judges whether the node is in quarantine.
-void judge_quarantine(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
-    if (profile.quarantine == 0ms || !node.marker) return;
+void judge_quarantine(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
+    if (plan.nodes.quarantine == 0ms || !node.marker) return;
     if (!node.marker->placed)
         findings.push_back(
             {Severity::warning, "quarantine", "it has no marker of the quarantine yet",
-             "it will have no vote for " + text_of(profile.quarantine) + " after the first acquisition",
-             "redlock doctor --mark --quarantine " + argument_of(profile.quarantine) +
+             "it will have no vote for " + text_of(plan.nodes.quarantine) + " after the first acquisition",
+             "redlock doctor --mark --quarantine " + argument_of(plan.nodes.quarantine) +
                  ", when the node is set up",
              false});
     else if (node.marker->left > 0ms)
@@ -431,13 +431,13 @@ std::string missing_permission(const PermissionCheck& check) {
     return check.permissions;
 }
 
-Findings findings_of(const NodeFacts& node, const LockProfile& profile) {
+Findings findings_of(const NodeFacts& node, const CheckupPlan& plan) {
     if (node.unreachable) return {unreachable_finding(node)};
     Findings findings;
     for (auto* const judge :
          {judge_version, judge_role, judge_mode, judge_cluster, judge_failover, judge_permissions,
           judge_eviction, judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
-        judge(node, profile, findings);
+        judge(node, plan, findings);
     return findings;
 }
 

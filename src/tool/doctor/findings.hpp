@@ -2,7 +2,7 @@
 // The functions judge the facts that a checkup has collected. They are pure, without I/O.
 #pragma once
 
-#include "lock_profile.hpp"
+#include "checkup_plan.hpp"
 #include "node_facts.hpp"
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 /// Judges one node by itself, by all rules in turn. If it could not be reached, that is the only finding.
-Findings findings_of(const NodeFacts& node, const LockProfile& profile);
+Findings findings_of(const NodeFacts& node, const CheckupPlan& plan);
 
 /// Returns the ACL rule that would let the operation succeed, such as "+eval" or "~orders:*", as far as the
 /// error text of the server tells.

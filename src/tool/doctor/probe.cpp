@@ -30,12 +30,12 @@ public:
 
     void run() {
         lock_and_unlock();
-        if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker();
-        if (plan_.fencing)
+        if (plan_.nodes.quarantine > 0ms && plan_.mark) place_marker();
+        if (plan_.lock.fencing)
             try_counter("count the holders for fencing",
                         detail::key_of(detail::KeyKind::counter, plan_.resource).text());
-        if (plan_.profile.quarantine > 0ms) try_counter("keep a quarantine", std::string{detail::marker_key});
-        if (plan_.fair) try_queue();
+        if (plan_.nodes.quarantine > 0ms) try_counter("keep a quarantine", std::string{detail::marker_key});
+        if (plan_.lock.fair) try_queue();
     }
 
 private:
@@ -46,7 +46,7 @@ private:
     /// Tries to release first, when there is nothing to release. If that is not permitted, acquires for one
     /// millisecond only, because the key could not be deleted afterwards.
     void lock_and_unlock() {
-        RedisNodes nodes{{admin_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
+        RedisNodes nodes{{admin_.endpoint()}, {.node_timeout = plan_.nodes.node_timeout}};
         const auto record = [&](const char* verb, const char* permissions, const NodeReport& report) {
             facts_.permission_checks.push_back({verb, plan_.resource, permissions, error_of(report)});
             return report.vote;
@@ -89,9 +89,8 @@ private:
 
     /// Writes the marker in the same way as the first acquisition on a new node.
     void place_marker() {
-        RedisNodes nodes{
-            {admin_.endpoint()},
-            {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
+        RedisNodes nodes{{admin_.endpoint()},
+                         {.node_timeout = plan_.nodes.node_timeout, .quarantine = plan_.nodes.quarantine}};
         const auto report = ask(nodes, Verb::set_if_absent, probe_ttl);
         if (report.cause != Errc::quarantined)
             facts_.permission_checks.push_back(
@@ -129,7 +128,7 @@ private:
         for (const auto& words : commands) try_command(admin_, words, {verb, key, "", {}, false});
         const PermissionCheck of_channel{verb, channel, "&redlock:wake:*", {}, false};
         try_command(admin_, {"PUBLISH", channel, ""}, of_channel);
-        AdminConnection listener{admin_.endpoint(), plan_.profile.node_timeout};
+        AdminConnection listener{admin_.endpoint(), plan_.nodes.node_timeout};
         if (listener.connect()) try_command(listener, {"SUBSCRIBE", channel}, of_channel);
     }
 
