@@ -97,7 +97,9 @@ TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
     EXPECT_EQ(advice_of(diagnose(nodes, {}), nodes), "");
     nodes[0].info.appendonly = false;
     EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("a: appendonly yes"));
-    nodes[2].info.role = "slave";
+    nodes[1].unreachable = {Errc::connection_failed, ""};
+    EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("b: "));
+    nodes[2].info.role = "replica";
     EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("c: make it a master (REPLICAOF NO ONE)"));
 }
 

@@ -50,7 +50,7 @@ TEST(NodeDiagnosis, ChecksTheKindOfServer) {
         {"the last that is old", [](auto& n) { n.info.redis_version = "5.0.14"; }, {"warning version"}},
         {"6", [](auto& n) { n.info.redis_version = "6.0.0"; }, {}},
         {"no version told", [](auto& n) { n.info.redis_version = ""; }, {}},
-        {"replica", [](auto& n) { n.info.role = "slave"; }, {"unsafe role"}},
+        {"replica", [](auto& n) { n.info.role = "replica"; }, {"unsafe role"}},
         {"with replicas", [](auto& n) { n.info.replicas = 1; }, {"hint role"}},
         {"sentinel", [](auto& n) { n.info.mode = "sentinel"; }, {"unsafe mode"}},
         {"cluster", [](auto& n) { n.info.mode = "cluster"; }, {"warning mode"}},
@@ -70,7 +70,7 @@ TEST(NodeDiagnosis, ChecksARedisCluster) {
     const std::string hint = "hint cluster";
     const std::vector<Row> table{
         {"well", cluster([](auto&) {}), {warning, hint}},
-        {"its replica was asked", cluster([](auto& n) { n.info.role = "slave"; }), {warning, hint}},
+        {"its replica was asked", cluster([](auto& n) { n.info.role = "replica"; }), {warning, hint}},
         {"full coverage", cluster([](auto& n) { n.cluster->full_coverage = "yes"; }), {warning, hint, hint}},
         {"unknown", cluster([](auto& n) { n.cluster->full_coverage = ""; }), {warning, hint, hint}},
         {"lost slots", cluster([](auto& n) { n.cluster->unserved = 1; }), {warning, warning, hint}},
@@ -396,7 +396,7 @@ TEST(PermissionChecks, SuggestIndependentServersInPlaceOfARedisCluster) {
 
 TEST(PermissionChecks, DoNotRepeatFindingsFromInfo) {
     const auto of_a_replica = findings_after([](NodeFacts& node) {
-        node.info.role = "slave";
+        node.info.role = "replica";
         node.permission_checks.push_back({"acquire", "orders:42", "+set", {Errc::read_only, "READONLY"}});
     });
     EXPECT_EQ(brief(of_a_replica), std::vector<std::string>{"unsafe role"});

@@ -37,10 +37,6 @@ std::string memory_of(const ServerInfo& info) {
            or_unknown(info.eviction);
 }
 
-std::string role_of(const ServerInfo& info) {
-    return info.role == "slave" ? "replica" : or_unknown(info.role);
-}
-
 /// Returns for example "2026-01-31 23:04:12 UTC".
 std::string time_of_day(std::chrono::system_clock::time_point time) {
     const auto seconds = std::chrono::system_clock::to_time_t(time);
@@ -57,7 +53,7 @@ Table table_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
         const auto& info = node.info;
         table.add({node.name, verdict_name(diagnosis.nodes[i].verdict()),
                    node.round_trip ? text_of(*node.round_trip) : unknown,
-                   info.make.empty() ? unknown : info.make + " " + info.version, role_of(info),
+                   info.make.empty() ? unknown : info.make + " " + info.version, or_unknown(info.role),
                    info.uptime ? text_of_age(*info.uptime) : unknown, persistence_of(node), memory_of(info)});
     }
     return table;

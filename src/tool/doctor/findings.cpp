@@ -72,7 +72,7 @@ void judge_version(const NodeFacts& node, const CheckupPlan&, Findings& findings
 void judge_role(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (node.cluster) return;
-    if (info.role == "slave")
+    if (info.role == "replica")
         findings.push_back(
             {Severity::unsafe, "role", "it is a replica",
              "replication is asynchronous: a replica may lack locks that its master has granted",
@@ -301,7 +301,7 @@ bool is_command(const std::string& word) {
 
 /// Returns true if INFO has reported the same problem. That report is more precise.
 bool is_told_by_info(const PermissionCheck& check, const ServerInfo& info) {
-    if (check.error.cause == Errc::read_only) return info.role == "slave";
+    if (check.error.cause == Errc::read_only) return info.role == "replica";
     const bool full = info.max_memory.value_or(0) > 0 && info.used_memory.value_or(0) >= *info.max_memory;
     return check.error.cause == Errc::out_of_memory && full;
 }

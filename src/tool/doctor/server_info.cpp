@@ -67,6 +67,7 @@ ServerInfo ServerInfo::parse(std::string_view info) {
     it.replication_id = value_of(info, "master_replid");
     it.mode = value_of(info, "redis_mode");
     it.role = value_of(info, "role");
+    if (it.role == "slave") it.role = "replica";
     it.replicas = number_of(info, "connected_slaves");
     it.uptime = duration_of<std::chrono::seconds>(value_of(info, "uptime_in_seconds"));
     if (const auto enabled = number_of(info, "aof_enabled")) it.appendonly = *enabled != 0;

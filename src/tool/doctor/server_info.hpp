@@ -24,7 +24,7 @@ struct ServerInfo {
     std::string run_id{};
     std::string replication_id{};  ///< master_replid, which changes with each promotion
     std::string mode{};            ///< "standalone", "cluster", "sentinel"
-    std::string role{};            ///< "master", "slave"
+    std::string role{};            ///< "master", "replica"
     std::optional<std::uint64_t> replicas{};
     std::optional<std::chrono::seconds> uptime{};
     std::optional<bool> appendonly{};

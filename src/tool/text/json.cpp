@@ -182,7 +182,7 @@ ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
             {"round_trip_ms", node.round_trip ? ordered_json(milliseconds_of(*node.round_trip)) : nullptr},
             {"server", or_null(info.make)},
             {"version", or_null(info.version)},
-            {"role", or_null(info.role == "slave" ? "replica" : info.role)},
+            {"role", or_null(info.role)},
             {"run_id", or_null(info.run_id)},
             {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
             {"appendonly", or_null(info.appendonly)},
