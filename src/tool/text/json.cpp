@@ -53,9 +53,9 @@ ordered_json cause_of(const std::error_code& cause, const std::string& detail) {
     return {{"code", code_of(cause)}, {"message", cause.message()}, {"detail", detail}};
 }
 
-ordered_json error_of(const std::error_code& error) {
+ordered_json error_of(const std::error_code& error, const std::string& message) {
     if (!error) return nullptr;
-    return {{"code", code_of(error)}, {"message", error.message()}};
+    return {{"code", code_of(error)}, {"message", message}};
 }
 
 /// Returns a list with the objects that `json_of` returns for the elements.
@@ -67,11 +67,6 @@ ordered_json list_of(const Elements& elements, JsonOf json_of) {
 }
 
 // ---- acquire, extend, release
-
-ordered_json error_of(const Result& result) {
-    if (result) return nullptr;
-    return {{"code", code_of(result.error())}, {"message", result.message()}};
-}
 
 ordered_json json_of_report(const NodeReport& node) {
     return {{"name", node.name},
@@ -129,7 +124,9 @@ ordered_json json_of(const LatencyHistogram& latencies) {
 /// `why`.
 ordered_json json_of(const std::map<Failure, std::uint64_t>& failures, const char* whose, const char* why) {
     return list_of(failures, [&](const auto& it) -> ordered_json {
-        return {{whose, it.first.first}, {why, error_of(it.first.second)}, {"count", it.second}};
+        return {{whose, it.first.first},
+                {why, error_of(it.first.second, it.first.second.message())},
+                {"count", it.second}};
     });
 }
 
@@ -204,7 +201,7 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
                 {"owner", where(held, lease.owner.view())},
                 {"validity_ms", where(held, validity.count())},
                 {"fencing_token", where(numbered, lease.fencing_token)},
-                {"error", error_of(result)},
+                {"error", error_of(result.error(), result.message())},
                 {"attempts", result.attempts()},
                 {"nodes", list_of(result.nodes(), json_of_report)}});
 }
@@ -226,7 +223,7 @@ void print_json_of_who(std::ostream& out, const std::string& resource, const Loc
 }
 
 void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error) {
-    print(out, {{"error", error_of(error)}, {"rounds", list_of(rounds, json_of_round)}});
+    print(out, {{"error", error_of(error, error.message())}, {"rounds", list_of(rounds, json_of_round)}});
 }
 
 void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
