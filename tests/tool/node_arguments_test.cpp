@@ -174,11 +174,6 @@ TEST(NodesFile, MayHaveAMebibyteAndNoMore) {
     EXPECT_EQ(error_of({"--nodes-file", path}), path + ": has more than 1 MiB");
 }
 
-TEST(NodesFile, SaysWhyItCannotBeRead) {
-    EXPECT_EQ(error_of({"--nodes-file", "/no/such"}), "/no/such: cannot be read: No such file or directory");
-    EXPECT_EQ(error_of({"--nodes-file", "/"}), "/: cannot be read: Is a directory");
-}
-
 TEST(NodesFile, MustNameANode) {
     const support::TemporaryDirectory directory;
     const auto path = (directory / "nodes").string();
