@@ -166,7 +166,7 @@ TEST_F(Run, ReportsAFailedRelease) {
 }
 
 TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
-    const std::string variables = "echo [${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]";
+    const std::string variables = "echo \"[${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]\"";
     const auto inner = std::string{REDLOCK_TOOL} + " run other -c '" + variables + "'";
     const auto outcome = world.run(world.job(variables + "; " + inner, {"--fencing", "--holders", "2"}));
     EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
