@@ -49,6 +49,16 @@ TEST(BenchReport, HasPercentilesRateAndFailures) {
     EXPECT_THAT(out.str(), HasSubstr("failed: acquire: no quorum, 7 times"));
 }
 
+TEST(BenchReport, HasABarForASingleLatencyAmongMany) {
+    Measurement measurement;
+    for (int i = 0; i < 100; ++i) measurement.acquire.record(3ms);
+    measurement.acquire.record(30ms);
+    std::ostringstream out;
+    print(out, "all at once", measurement);
+    EXPECT_THAT(out.str(), testing::ContainsRegex("50 ms +1 +#\n"));
+    EXPECT_THAT(out.str(), testing::ContainsRegex("20 ms +0\n"));
+}
+
 TEST(BenchReport, HasTheWritesOnSharedConnections) {
     Measurement measurement;
     measurement.shared_writes.commands = 5;

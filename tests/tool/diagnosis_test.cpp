@@ -103,6 +103,45 @@ TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
     EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("c: make it a master (REPLICAOF NO ONE)"));
 }
 
+TEST(DiagnosisReport, NamesTheNodesOfEachFinding) {
+    const auto report_of = [](const std::vector<NodeFacts>& nodes) {
+        std::ostringstream text;
+        print(text, diagnose(nodes, {}), nodes);
+        return text.str();
+    };
+    auto nodes = healthy_nodes(3);
+    for (auto& node : nodes) node.info.appendonly = false;
+    EXPECT_THAT(report_of(nodes), HasSubstr("warning: all nodes: a crash"));
+    EXPECT_THAT(report_of({nodes[0]}), HasSubstr("warning: a: a crash"));
+    nodes[1].info.appendonly = true;
+    EXPECT_THAT(report_of(nodes), HasSubstr("warning: a, c: a crash"));
+}
+
+TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
+    auto nodes = healthy_nodes(4);
+    nodes[1].round_trip.reset();
+    nodes[1].info = {.role = "replica"};
+    nodes[2].info.appendonly = false;
+    nodes[2].info.max_memory = 4'000'000;
+    nodes[2].marker = MarkerFacts{.placed = true};
+    nodes[3].appendfsync = "";
+    nodes[3].info.max_memory = 4'000'000;
+    nodes[3].info.eviction = "";
+    nodes[3].marker = MarkerFacts{
+        .placed = true, .left = 1s, .until = std::chrono::system_clock::time_point{1'760'000'000s}};
+    std::ostringstream text;
+    print(text, diagnose(nodes, {.nodes = {.quarantine = 30s}}), nodes);
+    EXPECT_THAT(text.str(),
+                testing::StartsWith(
+                    "NODE  VERDICT  ROUND TRIP  SERVER        ROLE     UP    PERSISTENCE   MEMORY\n"
+                    "a     ok       1.00 ms     redis 7.0.15  master   24 h  fsync always  unbounded\n"
+                    "b     unsafe   ?           ?             replica  ?     ?             ?\n"
+                    "c     ok       1.00 ms     redis 7.0.15  master   24 h  none          25 %, noeviction\n"
+                    "d     warning  1.00 ms     redis 7.0.15  master   24 h  fsync ?       25 %, ?\n"
+                    "c: has its quarantine behind it\n"
+                    "d: in quarantine until 2025-10-09 08:53:20 UTC by its clock\n\n"));
+}
+
 // ---- Clocks
 
 std::vector<NodeFacts> with_offsets(const std::vector<std::chrono::milliseconds>& offsets) {

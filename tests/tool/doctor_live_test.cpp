@@ -171,6 +171,17 @@ TEST(Doctor, FindsAWrongClock) {
     EXPECT_EQ(world.status(), 1);
 }
 
+// Of stopped clocks, a difference within one second does not depend on when they are read.
+TEST(Doctor, ComparesFractionsOfASecond) {
+    support::TemporaryDirectory directory;
+    std::ofstream{directory / "right"} << "@1760000000000000\n";
+    std::ofstream{directory / "wrong"} << "@1760000000900000\n";
+    const Cluster others{2, RedisConfig{well}.clock_set_by(directory / "right")};
+    const RedisServer server{RedisConfig{well}.clock_set_by(directory / "wrong")};
+    const auto json = doctor(others.uri_list() + "," + server.uri(), {"--json"}).json();
+    EXPECT_THAT(subjects(json["nodes"][2].at("findings")), ElementsAre("clock"));
+}
+
 // A clock may be off by as much as the drift of the locks.
 TEST(Doctor, ToleratesAClockWithinTheDriftFactor) {
     support::TemporaryDirectory directory;

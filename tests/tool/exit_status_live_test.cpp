@@ -255,6 +255,13 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"run", "-s", "--also", "a", "job", "true"},
          "redlock: --shared is set; it must be used with one resource only"},
         {{"run", "--holders", "2", "", "true"}, "redlock: resource is empty"},
+        {{"run", "--holders", "2", "--also", "a", "job", "true"}, "excludes"},
+        {{"run", "--holders", "2", "-s", "job", "true"}, "excludes"},
+        {{"run", "--holders", "0", "job", "true"}, "--holders: Value 0 not in range"},
+        {{"run", "--holders", "1001", "job", "true"}, "--holders: Value 1001 not in range"},
+        {{"run", "-s", "--min-hold", "1s", "job", "true"}, "excludes"},
+        {{"run", "-s", "--fair", "job", "true"}, "excludes"},
+        {{"acquire", "--while-pid", "0", "job"}, "--while-pid: Value 0 not in range"},
         {{"run", "--ttl", "2m", "--quarantine", "1m", "job", "true"},
          "redlock: --ttl is 120000 ms; it must be at most --quarantine, 60000 ms"},
         {{"acquire", "--ttl", "2m", "--quarantine", "1m", "job"},
@@ -301,6 +308,7 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"bench", "--seconds", "0"}},
         {{"bench", "--seconds", "nonsense"}},
         {{"bench", "--threads", "0"}},
+        {{"bench", "--threads", "1001"}},
         {{"bench", "--ttl", "1ms"}},
     };
     for (const auto& [arguments, says, nodes] : table) {

@@ -1,7 +1,7 @@
 // Facts made up: a node that nothing is wrong with, to change one thing about.
 #pragma once
 
-#include "tool/doctor/diagnosis.hpp"
+#include "tool/doctor/diagnosis_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,10 +45,7 @@ inline std::vector<NodeFacts> healthy_nodes(std::size_t count) {
 /// "warning role", and so on.
 inline std::vector<std::string> brief(const Findings& findings) {
     std::vector<std::string> result;
-    for (const auto& it : findings) {
-        const auto* const severity = it.severity == Severity::hint ? "hint" : verdict_name(it.severity);
-        result.push_back(std::string{severity} + " " + it.subject);
-    }
+    for (const auto& it : findings) result.push_back(std::string{heading_of(it.severity)} + " " + it.subject);
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -341,6 +342,18 @@ TEST_P(AKeeperWithoutPidfdOpen, ReleasesALockThatLastsLonger) {
     const auto left = keeper();
     script.kill();
     EXPECT_EQ(status_of(left), 0) << "released, and not lost";
+}
+
+// That it cannot open the file says nothing about the process.
+TEST_P(AKeeperWithoutPidfdOpen, KeepsTheLockWithoutAFreeDescriptor) {
+    const auto outcome = acquire_for("1h", nothing);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto left = keeper();
+    const rlimit none{0, 0};
+    ASSERT_EQ(::prlimit(left, RLIMIT_NOFILE, &none, nullptr), 0);
+    EXPECT_FALSE(wait_until([&] { return ::waitpid(left, nullptr, WNOHANG) != 0; }, 1s));
+    EXPECT_EQ(world.keys(), 3U);
+    ::kill(left, SIGKILL);
 }
 
 TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedForAProcessThatDoesNotExist) {

@@ -1,4 +1,5 @@
 // redlock run when the lock is lost under its command.
+#include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
 #include <fcntl.h>
@@ -99,6 +100,27 @@ TEST_F(LossDuringRun, IsHandledEvenIfTheOutputIsClosed) {
     world.steal();
     ASSERT_TRUE(world.comes("status"));
     EXPECT_EQ(world.in("status"), "75\n");
+    EXPECT_TRUE(world.has("heard"));
+}
+
+// A pipe from which nobody reads takes no more at some time.
+TEST_F(LossDuringRun, IsHandledEvenIfTheOutputIsFull) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_NONBLOCK), 0);
+    const std::string page(4096, 'x');
+    while (::write(ends[1], page.data(), page.size()) > 0) {
+    }
+    ASSERT_EQ(::fcntl(ends[1], F_SETFL, 0), 0);  // it may block from now on
+    ForkedChild command{[&](auto) {
+        ::dup2(ends[1], STDERR_FILENO);
+        execute({REDLOCK_TOOL, "run", "--node-timeout", "2s", "--ttl", "3s", "job", "sh", "-c",
+                 "exec 2>/dev/null; " + obedient},
+                world.environment());
+    }};
+    ASSERT_TRUE(world.comes("begun"));
+    world.steal();
+    ASSERT_TRUE(wait_until([&] { return !lives(std::to_string(command.pid())); }));
+    EXPECT_EQ(command.wait(), 75);
     EXPECT_TRUE(world.has("heard"));
 }
 

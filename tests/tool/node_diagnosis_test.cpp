@@ -290,6 +290,23 @@ TEST(NodeDiagnosis, SuggestsOtherSettingsForAUnixSocket) {
     EXPECT_THAT(remedy_for("10.0.0.1:6379"), testing::AllOf(HasSubstr("port"), Not(HasSubstr("unixsocket"))));
 }
 
+// Servers before Redis 6 say the same in other words, and have no users.
+TEST(NodeDiagnosis, SuggestsAnAddressThatSuitsTheAuthenticationOfTheServer) {
+    const std::vector<std::pair<const char*, const char*>> table{
+        {"ERR AUTH <password> called without any password configured for the default user",
+         "remove the password from the node's address"},
+        {"ERR Client sent AUTH, but no password is set", "remove the password from the node's address"},
+        {"ERR wrong number of arguments for 'auth' command", "remove the user name from the node's address"},
+        {"WRONGPASS invalid username-password pair", "put the password of requirepass"},
+    };
+    for (const auto& [words, remedy] : table) {
+        const auto findings = findings_after([&, text = words](NodeFacts& node) {
+            node.unreachable = {Errc::authentication_failed, text};
+        });
+        EXPECT_THAT(findings.at(0).remedy, HasSubstr(remedy)) << words;
+    }
+}
+
 // ---- What was tried
 
 PermissionCheck forbidden(const std::string& words) {

@@ -124,6 +124,9 @@ TEST_F(Run, ReportsTheVoteOfEachNodeIfVerbose) {
     EXPECT_THAT(outcome.err, HasSubstr(world[0].name() + "  granted"));
     EXPECT_THAT(outcome.err, HasSubstr(world[1].name() + "  unknown"));
     EXPECT_THAT(outcome.err, HasSubstr("released after"));
+    world[0].kill();
+    EXPECT_THAT(world.run(world.job("true", {"-nv"})).err,
+                testing::ContainsRegex("unknown, [^:]* ms: connection failed .Connection refused.\n"));
 }
 
 TEST_F(Run, WaitsForAnotherHolderWithoutALimit) {
@@ -221,7 +224,7 @@ TEST_F(Run, RejectsAWorldReadableNodesFileWithAPassword) {
     const std::vector<std::string> words{"run", "-n", "--nodes-file", path.string(), "job", "true"};
     for (const auto* const address :
          {"redis://:geheim@127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m?sentinel_password=geheim"}) {
-        std::ofstream{path} << address << " # one of them\n";
+        std::ofstream{path} << "127.0.0.1:2\n" << address << " # one of them\n";
         std::filesystem::permissions(path, std::filesystem::perms{0644});
         Tool open_file{words, {}};
         const auto outcome = open_file.wait();

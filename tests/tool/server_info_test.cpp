@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace redlock::tool {
 namespace {
@@ -30,6 +33,19 @@ TEST(ServerInfo, ParsesTheReplyToInfo) {
     EXPECT_EQ(info.used_memory, 1048576U);
     EXPECT_EQ(info.max_memory, 2097152U);
     EXPECT_EQ(info.eviction, "volatile-ttl");
+}
+
+// Users know it by this word, which REPLICAOF has as well.
+TEST(ServerInfo, CallsASlaveAReplica) {
+    EXPECT_EQ(ServerInfo::parse("role:slave\r\n").role, "replica");
+}
+
+TEST(AnAge, IsShownInTheUnitThatFits) {
+    const std::vector<std::pair<std::chrono::seconds, std::string>> table{
+        {0s, "0 s"}, {119s, "119 s"}, {2min, "2 min"},    {2h - 1s, "119 min"},
+        {2h, "2 h"}, {25h, "25 h"},   {48h - 1s, "47 h"}, {48h, "2 d"},
+    };
+    for (const auto& [age, text] : table) EXPECT_EQ(text_of_age(age), text);
 }
 
 // Not even a sign: the numbers of a server are never negative.

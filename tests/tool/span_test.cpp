@@ -15,6 +15,7 @@ TEST(ASpan, IsInSecondsWithoutAUnit) {
     EXPECT_EQ(parse_span("0.5"), 500ms);
     EXPECT_EQ(parse_span(".25"), 250ms);
     EXPECT_EQ(parse_span("0.3"), 300ms);
+    EXPECT_EQ(parse_span("1.001"), 1001ms) << "a double has a little less";
     EXPECT_EQ(parse_span("12.345678901"), 12'345'678'901ns);
     EXPECT_EQ(parse_span("0"), 0s);
 }
@@ -51,8 +52,15 @@ TEST(ASpan, IsRejectedIfItIsNegativeOrTooLong) {
 
 TEST(ASpan, IsShownWithTwoSignificantDigits) {
     EXPECT_EQ(text_of(212us), "0.21 ms");
-    EXPECT_EQ(text_of(37ms), "37 ms");
+    EXPECT_EQ(text_of(10ms), "10 ms");
+    EXPECT_EQ(text_of(999ms), "999 ms");
+    EXPECT_EQ(text_of(1s), "1.0 s");
     EXPECT_EQ(text_of(2500ms), "2.5 s");
+}
+
+TEST(ASpan, IsSuggestedAsAnArgumentInWholeNumbers) {
+    EXPECT_EQ(argument_of(30s), "30s");
+    EXPECT_EQ(argument_of(1500ms), "1500ms");
 }
 
 }  // namespace

@@ -89,6 +89,9 @@ TEST(Status, ReportsKeysThatAreNotLocks) {
     EXPECT_EQ(json["nodes"][1].at("state"), "no_lock");
     EXPECT_EQ(json["nodes"][2].at("ours"), false);
     EXPECT_EQ(json["nodes"][3].at("state"), "free");
+    for (const auto* const field : {"owner", "ours", "expires_in_ms", "holder", "type", "cause"})
+        EXPECT_TRUE(json["nodes"][3].at(field).is_null()) << field;
+    EXPECT_EQ(json["nodes"][3].at("readers"), 0);
 }
 
 TEST(Status, ReportsWhyANodeDidNotAnswer) {

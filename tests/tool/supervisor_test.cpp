@@ -7,10 +7,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -49,6 +56,33 @@ protected:
         return ::waitid(P_PID, static_cast<id_t>(process.pid()), &end, flags) == 0 && end.si_pid != 0;
     }
 };
+
+/// From now on this process may send no signal, like the user of a command that has become another user.
+bool refuse_signals() {
+    std::array<sock_filter, 6> program{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 3),
+                                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+    const sock_fprog filter{program.size(), program.data()};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(WatchedCommand, IsNotSaidToBeEndedIfItMayNotBeSignalled) {
+    ForkedChild watcher{[](const auto& report) {
+        ::dup2(report.descriptor(), STDERR_FILENO);
+        const Signals signals{SIGTERM};
+        Terminal terminal;
+        ProcessGroup command{{.words = {"sleep", "0.1"}, .environment = {}}, signals, terminal};
+        if (!refuse_signals()) return;
+        const SupervisionPolicy policy{.look_at_lock = [] { return "job: lost"; }};
+        report(std::to_string(supervise(command, signals, terminal, policy).status));
+    }};
+    EXPECT_EQ(watcher.receive(), "redlock: job: lost; the command may not be signalled");
+    EXPECT_EQ(watcher.receive(), "75");
+}
 
 // REDLOCK is the beginning of the name REDLOCK_RESOURCE.
 TEST_F(WatchedCommand, HasAVariableWhoseNameBeginsLikeAnotherOne) {

@@ -2,6 +2,8 @@
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
+#include <array>
+#include <sstream>
 #include <string>
 
 namespace redlock::test {
@@ -29,6 +31,15 @@ protected:
         shell.suspend();
         ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
         ASSERT_TRUE(shell.is_back()) << shell.screen();
+    }
+
+    /// Returns true if the process group of the process has the terminal.
+    static bool in_foreground(const std::string& pid) {
+        const auto stat = content("/proc/" + pid + "/stat");
+        std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
+        std::array<std::string, 6> words{};  // the third is the group, the sixth that of the terminal
+        for (auto& word : words) fields >> word;
+        return !words[2].empty() && words[2] == words[5];
     }
 
     bool unlocked() {
@@ -166,11 +177,14 @@ TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
 
 // Both want it: who reads gets it.
 TEST_F(Terminal, CanBeReadByTheCommandAndItsPipeline) {
-    shell.enter(redlock_run(
-        "job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_go +
-        "' | { until [ -e $DIR/begun ]; do sleep 0.01; done; read y </dev/tty; echo piped-$y; cat; }"));
+    shell.enter(redlock_run("job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_go +
+                            "' | { until [ -e $DIR/begun ]; do sleep 0.01; done; echo $BASHPID >$DIR/pid; "
+                            "read y </dev/tty; echo piped-$y; cat; }"));
     shell.enter("one");
     EXPECT_TRUE(shell.shows("read-one")) << shell.screen();
+    ASSERT_TRUE(wait_until([&] { return world.has("pid") && in_foreground(world.pid_in("pid")); }));
+    EXPECT_FALSE(wait_until([&] { return !in_foreground(world.pid_in("pid")); }, 300ms))
+        << "the command does not read any more, and Ctrl-C is for both";
     shell.enter("two");
     EXPECT_TRUE(shell.shows("piped-two")) << shell.screen();
     EXPECT_EQ(world.keys(), 3U);
