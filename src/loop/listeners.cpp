@@ -42,7 +42,6 @@ bool Listeners::join(std::size_t node, User& user, bool probes) {
         auto listener = nodes_[node]->listeners().check_out(now, probes);
         if (!listener) return false;
         it.until = now + node_timeout_;
-        it.listening = listener->listens();
         it.listener = std::move(listener);
     }
     wake();
@@ -53,15 +52,14 @@ bool Listeners::join(std::size_t node, User& user, bool probes) {
 auto Listeners::state(std::size_t node, User& user) const noexcept -> State {
     const auto& it = of_[node];
     if (std::ranges::find(it.users, &user) == it.users.end()) return State::none;
-    return it.listening ? State::listening : State::subscribing;
+    return it.listens() ? State::listening : State::subscribing;
 }
 
 void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     auto& it = of_[node];
     if (std::erase(it.users, &user) == 0 || !it.users.empty()) return;
-    watches_.end(it.entry);
     try {
-        if (keeps && it.listening)
+        if (keeps && it.listens())
             nodes_[node]->listeners().check_in(std::move(it.listener), network_.clock().now());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
     }
@@ -110,7 +108,6 @@ void Listeners::drop(std::size_t node) noexcept {
     watches_.end(it.entry);
     it.entry = {};
     if (it.listener) nodes_[node]->listeners().drop(std::move(it.listener));
-    it.listening = false;
     it.tickets.clear();
     it.gone.clear();
     for (auto* const user : it.users) user->on_listener();
@@ -128,8 +125,8 @@ void Listeners::proceed() {
             next = std::min<Clock::time_point>(next, now() + 10ms);
         }
         if (!it.listener) continue;
-        if (!it.listening) next = std::min(next, it.until);
-        if (now() < it.next_read) next = std::min(next, it.next_read);
+        if (!it.listens()) next = std::min(next, it.until);
+        if (now() < it.listener->next_read()) next = std::min(next, it.listener->next_read());
     }
     wake_at(next);
 }
@@ -137,47 +134,19 @@ void Listeners::proceed() {
 void Listeners::advance(std::size_t node) {
     auto& it = of_[node];
     it.entry.ready = false;
-    if (!it.listening) subscribe(node);
-    if (it.listening && now() >= it.next_read) read(node);
-    if (it.listener) watch(it);
-}
-
-void Listeners::subscribe(std::size_t node) {
-    auto& it = of_[node];
-    it.listener->advance();
-    auto& connection = it.listener->connection();
-    if (it.listener->listens()) {
-        nodes_[node]->connected(connection);
-        it.listening = true;
-        it.failure = {};
-        for (auto* const user : it.users) user->on_listener();
-        return;
+    const bool listened = it.listens();
+    if (nodes_[node]->subscribe(*it.listener, it.until, now())) {
+        if (!listened)
+            for (auto* const user : it.users) user->on_listener();
+        it.listener->read(now(), [&](const std::string& message) { return deliver(node, message); });
     }
-    if (!connection.broken() && now() < it.until) return;
-    if (!connection.broken()) connection.fail(Errc::timed_out, "while it was to listen");
-    it.failure = {connection.cause(), connection.detail()};
-    (void)nodes_[node]->could_not_listen(connection, now());
-    drop(node);
+    if (it.listener->connection().broken())
+        drop(node);
+    else
+        watch(it);
 }
 
-/// Delivers the messages that have arrived. Messages that wake a waiter are rare, so a message without a
-/// known ticket means that other clients publish on the channel. The listener then reads only once in 10 ms,
-/// see GroupWaiter::sleep().
-void Listeners::read(std::size_t node) {
-    constexpr int most_reads = 16;  // of 16 KiB each
-    auto& it = of_[node];
-    bool expected = true;
-    for (int reads = 0; reads < most_reads; ++reads) {
-        it.listener->advance();
-        const auto messages = it.listener->connection().take_messages();
-        if (messages.empty()) break;
-        for (const auto& message : messages) expected = deliver(node, message) && expected;
-    }
-    if (!expected) it.next_read = now() + 10ms;
-    if (!it.listener->listens()) drop(node);
-}
-
-/// Returns false if the message names no known ticket.
+/// Returns false if the message wakes nobody.
 bool Listeners::deliver(std::size_t node, const std::string& message) {
     auto& it = of_[node];
     const auto found = it.tickets.find(message);
@@ -201,10 +170,10 @@ void Listeners::give_back(std::size_t node, const std::string& ticket, const std
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
 }
 
-/// Has the loop watch the connection, unless read() has postponed the next read.
+/// Has the loop watch the connection, unless Listener::read() has postponed the next read.
 void Listeners::watch(OfNode& it) {
     const auto entry = it.listener->connection().poll_entry();
-    const bool reads = now() >= it.next_read;
+    const bool reads = now() >= it.listener->next_read();
     if (!reads || entry.fd != it.entry.fd || entry.socket != it.entry.socket) watches_.end(it.entry);
     it.entry = entry;
     if (reads) watches_.begin(*this, it.entry);

@@ -70,8 +70,6 @@ public:
     bool join(std::size_t node, User& user, bool probes);
     /// Returns `none` if the user does not use a listener of this node, or if the listener has failed.
     State state(std::size_t node, User& user) const noexcept;
-    /// Returns why the last listener of this node could not subscribe. The cause is empty if it could.
-    const detail::NodeFailure& failure(std::size_t node) const noexcept { return of_[node].failure; }
     /// Ends the use. If `keeps` is false, the listener of the last user is disconnected, because the node is
     /// not expected to answer. Otherwise the node keeps it.
     void leave(std::size_t node, User& user, bool keeps) noexcept;
@@ -97,20 +95,17 @@ private:
 
     struct OfNode {
         std::unique_ptr<Listener> listener{};
-        Clock::time_point until{};  // when a listener that is subscribing fails
-        bool listening = false;
+        Clock::time_point until{};   // when a listener that is subscribing fails
         std::vector<User*> users{};  // in the order in which they have joined
         std::map<std::string, Ticket> tickets{};
         std::deque<std::string> gone{};  // the newest tickets that are gone; the newest is the last
-        Clock::time_point next_read{};   // when it reads again, see read()
         PollEntry entry{};
-        detail::NodeFailure failure{};
+
+        bool listens() const noexcept { return listener && listener->listens(); }
     };
 
     void proceed() override;
     void advance(std::size_t node);
-    void subscribe(std::size_t node);
-    void read(std::size_t node);
     bool deliver(std::size_t node, const std::string& message);
     void give_back(std::size_t node, const std::string& ticket, const std::string& resource);
     void drop(std::size_t node) noexcept;

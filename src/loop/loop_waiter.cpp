@@ -16,14 +16,15 @@ LoopWaiter::~LoopWaiter() {
 
 /// Ends the use of the listener at the home node.
 void LoopWaiter::leave_home(bool keeps) noexcept {
-    if (!std::exchange(listens_, false)) return;
+    if (!listens()) return;
     listeners_.forget(home_, ticket_);
+    ticket_.clear();
     listeners_.leave(home_, *this, keeps);
     woken_ = false;
 }
 
 void LoopWaiter::disconnect(std::error_code refused, std::string_view words) {
-    if (refused == Errc::lost && listens_) listeners_.lose_subscription(home_, ticket_);
+    if (refused == Errc::lost && listens()) listeners_.lose_subscription(home_, ticket_);
     leave_home(false);
     if (refused && refused != Errc::lost) refusals_.add(home_, {refused, std::string{words}}, clock_.now());
 }
@@ -51,10 +52,10 @@ std::optional<bool> LoopWaiter::listen_in_steps(Task& task, NodeSet homes, const
     if (!tried_ && !homes[home_]) leave_home(false);
     if (!tried_) tried_ = 0;
     for (; *tried_ < nodes_; ++*tried_) {
-        if (listens_ && *tried_ == home_) break;
+        if (listens() && *tried_ == home_) break;
         if (!homes[*tried_]) continue;
         if (!try_next(limits)) return std::nullopt;
-        if (listens_ && *tried_ == home_) break;
+        if (listens() && *tried_ == home_) break;
     }
     const bool found = *tried_ < nodes_;
     tried_.reset();
@@ -68,7 +69,7 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
     const auto now = clock_.now();
     const bool over = limits.stop.stop_requested() || now >= limits.deadline;
     if (!joined_) {
-        if (over || refusals_.concern(node, now) || !listeners_.join(node, *this, listens_)) return true;
+        if (over || refusals_.concern(node, now) || !listeners_.join(node, *this, listens())) return true;
         joined_ = true;
     }
     const auto state = listeners_.state(node, *this);
@@ -80,9 +81,6 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
     auto ticket =
         state == ListenerState::listening ? listeners_.new_ticket(node, *this, place_.resource()) : "";
     joined_ = false;
-    if (state == ListenerState::none)
-        if (const auto& why = listeners_.failure(node); why.cause && !is_transient(why.cause))
-            refusals_.add(node, why, now);
     if (state != ListenerState::listening) {
         listeners_.leave(node, *this, false);
         return true;
@@ -90,7 +88,6 @@ bool LoopWaiter::try_next(const RoundLimits& limits) {
     leave_home(false);
     home_ = node;
     ticket_ = std::move(ticket);
-    listens_ = true;
     return true;
 }
 
@@ -104,7 +101,7 @@ std::optional<Waiter::WakeUp> LoopWaiter::sleep_in_steps(Task& task, Clock::time
                                                          const std::stop_token& stop) {
     task_ = &task;
     if (std::exchange(woken_, false)) return WakeUp{true, ticket_};
-    if (!listens_ || listeners_.state(home_, *this) != ListenerState::listening) {
+    if (!listens() || listeners_.state(home_, *this) != ListenerState::listening) {
         leave_home(false);  // The next attempt to listen shows whether the node has failed.
         return WakeUp{};
     }

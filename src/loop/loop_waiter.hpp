@@ -42,6 +42,7 @@ private:
     void on_listener() noexcept override { task_->wake(); }
     bool on_message() noexcept override;
 
+    bool listens() const noexcept { return !ticket_.empty(); }
     bool try_next(const RoundLimits& limits);
     void leave_home(bool keeps) noexcept;
 
@@ -52,8 +53,7 @@ private:
     Clock& clock_;
     Task* task_ = nullptr;
     std::size_t home_ = 0;
-    bool listens_ = false;                // at home_
-    std::string ticket_{};                // there
+    std::string ticket_{};                // there; empty if it does not listen
     bool woken_ = false;                  // a message with the ticket has come
     std::optional<std::size_t> tried_{};  // listen_in_steps(): the node at which it tries to listen
     bool joined_ = false;                 // listen_in_steps(): it has joined the listener of `tried_`

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -37,10 +36,7 @@ public:
     void report_refusals(Tally& tally) const override;
 
 private:
-    bool listen_at_first(NodeSet homes, bool may_probe, const RoundLimits& limits);
-    bool listen_at(std::size_t node, bool may_probe, const RoundLimits& limits);
-    bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
-    std::optional<std::string> read_messages();
+    bool listen_at(std::size_t node, const RoundLimits& limits);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
     const std::span<const std::unique_ptr<Node>> nodes_;
@@ -49,7 +45,6 @@ private:
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
     std::string ticket_{};                  // the newest
-    Clock::time_point next_read_{};         // it does not read before this instant
     QueueRefusals refusals_;
 };
 

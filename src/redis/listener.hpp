@@ -34,6 +34,26 @@ public:
     /// Connects, subscribes and reads as far as the socket allows without blocking.
     void advance();
 
+    /// Reads the messages that have arrived, but no more than a limit, and calls `is_expected` with each.
+    /// Messages that wake a waiter mostly come alone. If a message is not expected, other clients publish on
+    /// the channel. Nothing is then read for 10 ms, because a flood of messages would keep the processor
+    /// busy.
+    template <class IsExpected>
+    void read(Clock::time_point now, IsExpected is_expected) {
+        constexpr int most_reads = 16;  // of 16 KiB each
+        if (now < next_read_) return;
+        for (int reads = 0; reads < most_reads; ++reads) {
+            advance();
+            bool expected = true;
+            for (const auto& message : connection_->take_messages())
+                expected = is_expected(message) && expected;
+            if (expected) return;
+            next_read_ = now + std::chrono::milliseconds{10};
+        }
+    }
+    /// Returns the instant before which read() does nothing.
+    Clock::time_point next_read() const noexcept { return next_read_; }
+
     /// Returns a ticket that no waiter has ever had: the name of the channel, '|' and a number.
     std::string new_ticket() { return channel_ + '|' + std::to_string(++tickets_); }
 
@@ -47,6 +67,7 @@ private:
     bool subscribed_ = false;  // SUBSCRIBE was sent
     bool confirmed_ = false;
     std::uint64_t tickets_ = 0;
+    Clock::time_point next_read_{};
 };
 
 /// How long a waiter does not use a node that has refused to keep a queue.

@@ -344,15 +344,27 @@ void Node::failed(detail::NodeFailure failure, Clock::time_point now) {
     config_.server->failed(std::move(failure), now, network_.entropy());
 }
 
-bool Node::could_not_listen(const Connection& connection, Clock::time_point now) {
+bool Node::subscribe(Listener& listener, Clock::time_point until, Clock::time_point now) {
+    if (listener.listens()) return true;
+    listener.advance();
+    auto& connection = listener.connection();
+    if (listener.listens())
+        config_.server->connected(connection, *config_.kept_releases);
+    else if (!connection.broken() && now >= until)
+        connection.fail(Errc::timed_out, "while it was to listen");
+    if (connection.broken()) could_not_listen(connection, now);
+    return listener.listens();
+}
+
+/// A server with too many clients has not failed, because it answers over the connections that exist.
+void Node::could_not_listen(const Connection& connection, Clock::time_point now) {
     detail::NodeFailure why{connection.cause(), connection.detail()};
-    const bool full = connection.was_turned_away();
-    const bool refuses = !full && !is_transient(why.cause);
-    if (full)
+    if (connection.was_turned_away())
         listeners_.refused_to_queue({std::move(why), now + full_server_pause});
-    else if (!refuses)
+    else if (is_transient(why.cause))
         failed(std::move(why), now);
-    return refuses;
+    else
+        listeners_.refused_to_queue({std::move(why), now + queue_refusal_duration});
 }
 
 }  // namespace redlock

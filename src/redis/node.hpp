@@ -114,10 +114,10 @@ public:
 
     /// Returns the listeners that no waiter uses. Any thread may use them.
     ListenerPool& listeners() noexcept { return listeners_; }
-    /// Is called when the listener with this connection could not subscribe. Returns true, and records
-    /// nothing, if the server may refuse to keep a queue for this waiter. Otherwise records that the node has
-    /// failed, or that it has too many clients. Such a server still answers over the connections that exist.
-    bool could_not_listen(const Connection& connection, Clock::time_point now);
+    /// Goes on with the subscription of a listener as far as possible without blocking. Returns true once it
+    /// listens. If it cannot subscribe until `until`, its connection is broken afterwards. Records that the
+    /// node has answered the handshake or has failed, or that it keeps no queue.
+    bool subscribe(Listener& listener, Clock::time_point until, Clock::time_point now);
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
     /// releases of broken connections then get one more attempt, even if the node is not trusted.
@@ -140,10 +140,6 @@ public:
         config_.kept_releases->keep(std::move(releases), true);
     }
 
-    /// Records that the node has answered the handshake of a listener.
-    void connected(const Connection& connection) noexcept {
-        config_.server->connected(connection, *config_.kept_releases);
-    }
     /// Records that the node has answered a command in time.
     void succeeded() noexcept { config_.server->succeeded(*config_.kept_releases); }
     /// Records that the node has failed.
@@ -163,6 +159,7 @@ private:
     void limit_draining();
     template <class Function>
     void for_each_link(Function function);
+    void could_not_listen(const Connection& connection, Clock::time_point now);
     void sweep(Clock::time_point now, bool repeats = true);
     bool has_to_sweep() const noexcept;
     void drop_unused(Clock::time_point now);
