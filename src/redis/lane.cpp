@@ -58,7 +58,7 @@ public:
         failure = nullptr;
         users = 1;
         is_new = true;
-        has_ended = over = reads_first = false;
+        has_ended = may_return = reads_first = false;
         waited_ = Waited::not_yet;
     }
 
@@ -96,8 +96,8 @@ public:
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
     // Written by the leader, before it wakes the thread.
-    bool has_ended = false;  ///< the leader has nothing to do for the round any more
-    bool over = false;       ///< it is the round of the leader, and wake_ended() has seen its end
+    bool has_ended = false;   ///< the leader has nothing to do for the round any more
+    bool may_return = false;  ///< the thread of this round leads, and wake_ended() has seen its end
     std::exception_ptr failure{};
     std::optional<NodeGroup::OngoingRound> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
@@ -298,7 +298,7 @@ std::size_t Lane::new_rounds() const {
 // ---- The leader
 
 void Lane::lead(Asker& own) noexcept {
-    while (!own.over) try {
+    while (!own.may_return) try {
             make_turn(own);
         } catch (...) {  // no memory
             give_up(own);
@@ -322,7 +322,7 @@ void Lane::make_turn(Asker& own) {
     begin_new_rounds(&own);
     const auto until = write();
     wake_ended(&own);
-    if (own.over) return;
+    if (own.may_return) return;
     poll(own, until);
     advance_overdue(network_.clock().now());
     (void)advance_woken();
@@ -483,7 +483,7 @@ void Lane::wake_ended(const Asker* own) noexcept {
     find_unanswered();
     while (auto* const asker = ended_.take()) {
         if (asker == own)
-            asker->over = true;
+            asker->may_return = true;
         else if (!wake(*asker, Waited::until_it_is_over)) {
             {
                 const std::lock_guard guard{mutex_};  // its thread may still be in leave()

@@ -51,12 +51,12 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
-    /// Keeps the releases to repeat of a connection. `answered` is true if the server is not to blame for the
-    /// end of the connection, for example because it has answered on it.
-    void keep(detail::PendingReplies pending, bool answered) noexcept {
+    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not
+    /// to blame for the end of the connection: it has answered on it, or another server is to get them.
+    void keep(detail::PendingReplies pending, bool may_try_at_once) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};
-        keep_locked(std::move(pending), answered);
+        keep_locked(std::move(pending), may_try_at_once);
     }
 
     /// Keeps a release that the server has refused for now, on a connection that is in order. The releases of
@@ -75,8 +75,8 @@ public:
     bool none() const noexcept { return !any_; }
 
     /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
-    /// now, unless one of the releases was kept with `answered`. So a server that has ended gets one attempt,
-    /// and the next one when it answers again.
+    /// now, unless one of the releases was kept with `may_try_at_once`. So a server that has ended gets one
+    /// attempt, and the next one when it answers again.
     bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
         return may_send_locked(answers, now);
@@ -99,22 +99,22 @@ public:
                     send(release);
             });
         of_connections_.clear();
-        any_ = has_answered_ = false;
+        any_ = may_try_at_once_ = false;
     }
 
     /// Lets a server that does not answer have one attempt, because no round may come any more.
     void permit_attempt() noexcept {
         const std::lock_guard guard{mutex_};
         not_before_ = {};
-        has_answered_ = any_;
+        may_try_at_once_ = any_;
     }
 
 private:
     bool may_send_locked(bool answers, Clock::time_point now) const noexcept {
-        return any_ && now >= not_before_ && (answers || has_answered_);
+        return any_ && now >= not_before_ && (answers || may_try_at_once_);
     }
 
-    void keep_locked(detail::PendingReplies pending, bool answered) noexcept {
+    void keep_locked(detail::PendingReplies pending, bool may_try_at_once) noexcept {
         try {
             of_connections_.push_back(std::move(pending));
         } catch (const std::bad_alloc&) {
@@ -122,14 +122,14 @@ private:
         }
         if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
         any_ = true;
-        has_answered_ = has_answered_ || answered;
+        may_try_at_once_ = may_try_at_once_ || may_try_at_once;
         ++changes_;
     }
 
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
     std::vector<detail::PendingReplies> of_connections_{};
-    bool has_answered_ = false;  // the server, on the connection of a kept release
+    bool may_try_at_once_ = false;
     Clock::time_point not_before_{};
     // Written under mutex_.
     std::atomic<bool> any_{false};

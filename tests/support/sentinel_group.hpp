@@ -36,7 +36,7 @@ public:
     void fail_over_to(const RedisServer& next) const;
 
     /// Makes the promoted server accept writes, as if it had another replica.
-    static void take_over(const RedisServer& master);
+    void take_over(const RedisServer& master) const;
     /// Sets whether a server without a replica accepts writes. A master that has not noticed the loss of its
     /// replica does.
     static void allow_writes_alone(const RedisServer& server, bool allow);

@@ -47,11 +47,11 @@ void Failovers::order(const Server& former, const Server& next) {
     SentinelGroup::allow_writes_alone(former, true);
     group_.begin_failover();
     while (now() < end && !group_.named(next)) std::this_thread::sleep_for(20ms);
-    if (group_.named(next)) SentinelGroup::take_over(next);
+    if (group_.named(next)) group_.take_over(next);
     while (now() < end) std::this_thread::sleep_for(20ms);
     SentinelGroup::allow_writes_alone(former, false);
     group_.fail_over_to(next);
-    SentinelGroup::take_over(next);
+    group_.take_over(next);
     SentinelGroup::follow(former, next);
 }
 
@@ -63,7 +63,7 @@ void Failovers::freeze(Server& former, const Server& next) {
     lose_last_writes(next);
     if (random_() % 2 == 0) group_.fail_over_to(next);  // sooner than the Sentinels would do it
     group_.await_promotion_of(next);
-    SentinelGroup::take_over(next);
+    group_.take_over(next);
     pause(14s);
     former.thaw();
     std::this_thread::sleep_for(1s);
