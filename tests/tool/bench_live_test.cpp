@@ -3,6 +3,9 @@
 #include "live_world.hpp"
 #include "shell_on_a_terminal.hpp"
 
+#include <regex>
+#include <string>
+
 namespace redlock::test {
 namespace {
 
@@ -127,6 +130,12 @@ TEST(Bench, ShowsItsProgressOnATerminal) {
     for (const auto* part : {"\rone after the other: ", " acquired, ", "\rall at once: "})
         EXPECT_TRUE(shell.shows(part)) << shell.screen();
     EXPECT_TRUE(shell.shows(" \r$ ")) << "it wipes the line: " << shell.screen();
+    const auto screen = shell.screen();
+    const std::regex progress{"([0-9]+) acquired, ([0-9]+) a second"};
+    std::smatch last;
+    for (std::sregex_iterator it{screen.begin(), screen.end(), progress}, end; it != end; ++it) last = *it;
+    ASSERT_FALSE(last.empty()) << screen;
+    EXPECT_LE(std::stol(last[2]), 5 * std::stol(last[1])) << "a line comes every 200 ms";
 }
 
 }  // namespace

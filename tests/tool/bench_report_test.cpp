@@ -1,5 +1,6 @@
 // What the bench prints.
 #include "tool/bench/bench_report.hpp"
+#include "tool/text/json.hpp"
 
 #include <redlock/error.hpp>
 
@@ -34,6 +35,21 @@ TEST(Bars, AreEmptyWithoutMeasurements) {
     EXPECT_TRUE(bars_of({}).empty());
 }
 
+// Each thread measures by itself.
+TEST(AMeasurement, CanBeAddedToAnother) {
+    Measurement sum;
+    Measurement other;
+    other.acquire.record(1ms);
+    other.release.record(1ms);
+    other.failures[{"acquire", Errc::no_quorum}] = 2;
+    other.node_causes[{"a", Errc::timed_out}] = 3;
+    for (int i = 0; i < 2; ++i) sum.add(other);
+    EXPECT_EQ(sum.acquire.count(), 2U);
+    EXPECT_EQ(sum.release.count(), 2U);
+    EXPECT_EQ(sum.failures.begin()->second, 4U);
+    EXPECT_EQ(sum.node_causes.begin()->second, 6U);
+}
+
 TEST(BenchReport, HasPercentilesRateAndFailures) {
     Measurement measurement;
     for (int i = 0; i < 100; ++i) measurement.acquire.record(3ms);
@@ -57,6 +73,16 @@ TEST(BenchReport, HasABarForASingleLatencyAmongMany) {
     print(out, "all at once", measurement);
     EXPECT_THAT(out.str(), testing::ContainsRegex("50 ms +1 +#\n"));
     EXPECT_THAT(out.str(), testing::ContainsRegex("20 ms +0\n"));
+}
+
+TEST(BenchReport, HasThePercentilesInJsonInMilliseconds) {
+    MeasuredRound measured{Round::sequential, {}};
+    for (int i = 1; i <= 200; ++i) measured.measurement.acquire.record(std::chrono::nanoseconds{i});
+    std::ostringstream out;
+    print_json(out, {&measured, 1}, {});
+    for (const auto* const part : {"\"p50_ms\": 0.0001,", "\"p90_ms\": 0.00018,", "\"p99_ms\": 0.000198,",
+                                   "\"p99_9_ms\": 0.0002,", "\"max_ms\": 0.0002\n"})
+        EXPECT_THAT(out.str(), HasSubstr(part));
 }
 
 TEST(BenchReport, HasTheWritesOnSharedConnections) {

@@ -140,6 +140,11 @@ TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
                     "d     warning  1.00 ms     redis 7.0.15  master   24 h  fsync ?       25 %, ?\n"
                     "c: has its quarantine behind it\n"
                     "d: in quarantine until 2025-10-09 08:53:20 UTC by its clock\n\n"));
+    std::ostringstream json;
+    print_json(json, diagnose(nodes, {}), nodes);
+    EXPECT_THAT(json.str(), HasSubstr("\"quarantine_left_ms\": 1000,"));
+    EXPECT_THAT(json.str(), HasSubstr("\"round_trip_ms\": 1.0,"));
+    EXPECT_THAT(json.str(), HasSubstr("\"uptime_s\": 86400,"));
 }
 
 // ---- Clocks

@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OfSigterm", {"run", "job", "-c", "kill -TERM $$"}, 143},
         Case{"WaitOverAtOnce", {"run", "-w", "0.0001ms", "job", "true"}, 69, "deadline reached"},
         Case{"NotFound", {"run", "job", "no-such-program"}, 127, "no-such-program: No such file"},
+        Case{"NotFoundByALongName", {"run", "job", std::string(2000, '/') + "no-such-program"}, 127},
         Case{"ReservedName", {"run", "redlock:since", "true"}, 64, "resource is redlock:since; it must have"},
         Case{"AlsoAReservedName", {"run", "--also", "redlock:since", "job", "true"}, 64, "redlock:since"},
         Case{"AcquireOfAReservedName", {"acquire", "redlock:since"}, 64, "resource is redlock:since"},

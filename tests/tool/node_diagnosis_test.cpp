@@ -168,6 +168,8 @@ TEST(NodeDiagnosis, ChecksTheMemory) {
         {"full, and evicts", memory(100, 100, "allkeys-lfu"), {"unsafe eviction", "unsafe memory"}},
         {"unknown", [](auto& n) { n.info.max_memory.reset(); }, {}},
     });
+    EXPECT_EQ(findings_after(memory(95'000'000, 100'000'000, "noeviction")).at(0).what,
+              "90.6 MB of maxmemory 95.4 MB are used");
 }
 
 TEST(NodeDiagnosis, ChecksThePersistence) {
