@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 
 namespace redlock::tool {
@@ -57,6 +58,16 @@ TEST(Secrets, AreErasedInTheArguments) {
     erase_secrets(2, arguments.data());
     EXPECT_EQ(program, "redlock");
     EXPECT_EQ(node, "redis://*******@host");
+}
+
+TEST(Secrets, AreErasedInAVariableThatExists) {
+    constexpr const char* name = "REDLOCK_SECRET_OF_THIS_TEST";
+    erase_variable(name);                             // there is none, so nothing happens
+    ::setenv(name, "redis://:pw@a", 1);               // NOLINT(concurrency-mt-unsafe): one thread
+    const std::string_view value{std::getenv(name)};  // NOLINT(concurrency-mt-unsafe)
+    erase_variable(name);
+    EXPECT_EQ(value, std::string(value.size(), '\0'));
+    ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace
