@@ -301,6 +301,7 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndReleases) {
     waiting.acquire(report());
     pass(1s);
     results.clear();
+    waiting.extend(report());  // is refused, because the acquisition is under way
     of_loop.shut_down();
     EXPECT_FALSE(loop.run_once());
     held.acquire(report());

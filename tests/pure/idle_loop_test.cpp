@@ -49,6 +49,17 @@ TEST_F(IdleLoop, DoesNotWaitForAConnectionWithoutARelease) {
     EXPECT_LE(run(), node_timeout) << "the third node has no key, so no release is owed to it";
 }
 
+TEST_F(IdleLoop, UsesNoConnectionThatAServerHasClosedMeanwhile) {
+    acquire();
+    release();
+    run();
+    network.server(0).close_connections(now());
+    network.pass(1s);
+    const auto acquired = end_of([this](Completion done) { lock.try_acquire(std::move(done)); });
+    EXPECT_TRUE(acquired);
+    for (const auto& node : acquired.nodes()) EXPECT_NE(node.cause, Errc::connection_failed) << node.detail;
+}
+
 TEST_F(IdleLoop, DoesNotWaitUntilAnExtensionIsWritten) {
     acquire();
     network.server(2).takes_at_once = 1;

@@ -449,6 +449,24 @@ TEST_F(WaitersOfALoop, AForeignMessageDelaysTheirOwnByTenMilliseconds) {
     EXPECT_TRUE(message(client));
 }
 
+// They are more than the loop reads at a time.
+TEST_F(WaitersOfALoop, ManyForeignMessagesDelayTheirOwnByTenMillisecondsOnly) {
+    Client client{*this};
+    ASSERT_TRUE(listen(client));
+    const auto ticket = client.waiter.new_ticket();
+    for (int i = 0; i < 1000; ++i) (void)publish(ticket + "0");
+    (void)publish(ticket);
+    step(15ms);
+    EXPECT_TRUE(message(client));
+}
+
+TEST_F(WaitersOfALoop, ConnectToNoNodeAfterTheEndOfTheirTime) {
+    Client client{*this};
+    const RoundLimits limits{.deadline = now()};
+    EXPECT_EQ(client.waiter.listen_in_steps(client.task, NodeSet{}.set(), limits), std::optional{false});
+    EXPECT_EQ(network.server(0).connections(), 0U);
+}
+
 TEST_F(WaitersOfALoop, AreToldThatTheirConnectionIsCut) {
     Client first{*this};
     Client second{*this};

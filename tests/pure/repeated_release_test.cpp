@@ -250,6 +250,24 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundHasWaitedForItsRefusal) {
+    connect_and_acquire();
+    auto& server = network.server(1);
+    refuse_releases(server, "BUSY Redis is busy running a script.");
+    release_without_waiting();
+    run_for(5ms);
+    server.refuses_command = {};
+    server.latency = 10ms;
+    ASSERT_EQ(value(1, "r"), "A");
+    for (int i = 0; i < 3; ++i) {
+        network.pass(2s);
+        acquire("more", "owner " + std::to_string(i));
+        run();
+        run_for(20ms);
+    }
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The release of a broken connection is sent again on the connection of a round, which breaks as well.
 TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     const std::vector<std::string> resources{"r"};

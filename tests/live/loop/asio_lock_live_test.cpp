@@ -569,6 +569,29 @@ TEST_F(Asio, ADaemonKeepsItsFilesAndUsesAContextOfItsOwn) {
     EXPECT_EQ(keys(), 5U);
 }
 
+// The mutex stays locked for ever in the child, because its owner is a thread of the parent.
+TEST_F(Asio, AForkedChildDoesNotWaitForTheMutexOfItsParent) {
+    std::optional<Lock> lock{std::in_place, context, nodes, "orders:42", LockOptions{.ttl = 1min}};
+    acquire(*lock);
+    lock->async_extend([](const Result&) {});
+    context.run_one();
+    std::unique_lock locked{asio::detail::loop_of(context.get_executor(), nodes)->mutex()};
+    context.notify_fork(net::execution_context::fork_prepare);
+    const ForkedChild child{[&](const Report& report) {
+        context.notify_fork(net::execution_context::fork_child);
+        context.run_for(100ms);
+        report("has run the context");
+        lock.reset();
+        report("has destroyed the lock");
+    }};
+    context.notify_fork(net::execution_context::fork_parent);
+    locked.unlock();
+    EXPECT_EQ(child.receive(), "has run the context");
+    EXPECT_EQ(child.receive(), "has destroyed the lock");
+    context.run();
+    EXPECT_TRUE(lock->valid());
+}
+
 // After notify_fork() the child may go on with its own work in the context of its parent, which does nothing
 // for the locks of the parent there.
 TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
