@@ -60,6 +60,17 @@ TEST_F(IdleLoop, UsesNoConnectionThatAServerHasClosedMeanwhile) {
     for (const auto& node : acquired.nodes()) EXPECT_NE(node.cause, Errc::connection_failed) << node.detail;
 }
 
+// A lock may outlive the loop for long, and so do the connections on which a release can still be sent.
+TEST_F(IdleLoop, DisconnectsItsListenersAtItsShutdown) {
+    hold(0, "other");
+    hold(1, "other");
+    AsyncLock fair{*of_loop, "r", {.fair = true}};
+    EXPECT_FALSE(end_of([&](Completion done) { fair.acquire_for(100ms, std::move(done)); }));
+    const auto before = network.server(0).open_connections();
+    of_loop->shut_down();
+    EXPECT_EQ(network.server(0).open_connections(), before - 1);
+}
+
 TEST_F(IdleLoop, DoesNotWaitUntilAnExtensionIsWritten) {
     acquire();
     network.server(2).takes_at_once = 1;
