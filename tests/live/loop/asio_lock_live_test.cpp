@@ -164,6 +164,17 @@ TEST_F(Asio, ALateCancellationDoesNotReachTheNextOperation) {
     EXPECT_EQ(first->error(), Errc::held_by_other);
 }
 
+TEST_F(Asio, ACancellationOfNoTypeHasNoEffect) {
+    Lock lock{context, nodes, "orders:42"};
+    net::cancellation_signal signal;
+    std::optional<Result> acquired;
+    lock.async_acquire(net::bind_cancellation_slot(signal.slot(), [&](Result it) { acquired = it; }));
+    signal.emit(net::cancellation_type::none);
+    context.run();
+    ASSERT_TRUE(acquired);
+    EXPECT_TRUE(*acquired) << acquired->message();
+}
+
 // Otherwise a later emit() would call a function of the library.
 TEST_F(Asio, TheCancellationSlotIsEmptyWhenTheHandlerIsCalled) {
     Lock lock{context, nodes, "orders:42"};
