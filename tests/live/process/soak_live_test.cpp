@@ -157,7 +157,9 @@ TEST(TheLibrary, StartsNoThreadForNumericAddressesAndUnixSockets) {
     support::RedisServer on_a_socket{support::RedisConfig{}.on_unix_socket()};
     const auto before = started_threads.load();
     {
-        RedisNodes nodes{servers[0].uri(), servers[1].uri(), on_a_socket.uri(), "[::1]:1", "127.0.0.1:1"};
+        RedisNodes nodes{std::vector<std::string>{servers[0].uri(), servers[1].uri(), on_a_socket.uri(),
+                                                  "[::1]:1", "127.0.0.1:1"},
+                         {.node_timeout = 1s}};
         hold(nodes, 50);
         contend(nodes, 50);
     }
@@ -174,7 +176,7 @@ TEST(TheLibrary, EndsTheThreadsThatResolveNames) {
     const Footprint before;
     const auto started = started_threads.load();
     {
-        RedisNodes nodes{by_name(0), by_name(1), servers[2].uri()};
+        RedisNodes nodes{std::vector{by_name(0), by_name(1), servers[2].uri()}, {.node_timeout = 1s}};
         hold(nodes, 50);
         contend(nodes, 50);
         EXPECT_EQ(started_threads.load(), started + 2)
