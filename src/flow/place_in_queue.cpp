@@ -230,7 +230,7 @@ Flow PlaceInQueue::leave() {
         co_await leaving;
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
     }
-    waiter_.reset();  // it uses the nodes
+    waiter_.reset();  // gives its listener back
     co_return std::error_code{};
 }
 

@@ -125,7 +125,7 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Cou
                              .leader_is_stalled = shared_.is_stalled(),
                              .rounds_to_share = next};
     const std::lock_guard guard{mutex_};
-    CountedLane* to_follow = nullptr;  // of the first request that must follow one
+    CountedLane* to_follow = nullptr;  // by the first request that must follow a command
     if (!leaves_nodes_out(requests))
         for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
             to_follow = find_to_follow_locked(requests[i].command);

@@ -51,8 +51,8 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
-    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not
-    /// to blame for the end of the connection: it has answered on it, or another server is to get them.
+    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not to
+    /// blame for the end of the connection: it has answered on it, or another server is to get them.
     void keep(detail::PendingReplies pending, bool may_try_at_once) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};

@@ -74,9 +74,9 @@ constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::
 
 // ---- Beside a leading thread
 
-/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the
-/// leading thread. Returns nothing if it does not wake it. `time_left` is the time until the deadline of the
-/// round. The first row that applies decides:
+/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the leading thread.
+/// Returns nothing if it does not wake it. `time_left` is the time until the deadline of the round. The first
+/// row that applies decides:
 ///
 ///     situation                            | wakes the leader
 ///     -------------------------------------+---------------------
@@ -91,8 +91,8 @@ constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
 }
 
 /// Returns for how long a thread sleeps beyond the end of its round before it leaves the round to the leading
-/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then
-/// all votes that have come count.
+/// thread (lane.hpp). A leading thread that gets a processor ends the round in this time, and then all votes
+/// that have come count.
 constexpr std::chrono::nanoseconds time_to_end(std::chrono::nanoseconds node_timeout) noexcept {
     return std::max<std::chrono::nanoseconds>(node_timeout / 8, 2 * max_collecting);
 }

@@ -359,8 +359,8 @@ public:
             bits |= std::uint64_t{1} << std::hash<std::string_view>{}(resource) % 64;
         return bits;
     }
-    /// Returns a hash value for what a command must follow: commands of this owner that bind, or, if the
-    /// effect is `describes`, the writing of its description.
+    /// Returns a hash value for a command that another one must follow. Commands of one owner have the same
+    /// value, except for the writing of the holder description.
     static std::uint64_t binding_of(KeyEffect effect, std::string_view owner) noexcept {
         const std::uint64_t hash = std::hash<std::string_view>{}(owner);
         return effect == KeyEffect::describes ? ~hash : hash;

@@ -117,6 +117,15 @@ struct RepeatedRelease : SharedWorld {
         ask();
         EXPECT_EQ(value(1, "r"), "");
     }
+    void expect_to_be_sent_by_acquisitions() {
+        for (int i = 0; i < 3; ++i) {
+            network.pass(2s);
+            acquire("more", "owner " + std::to_string(i));
+            run();
+            run_for(20ms);
+        }
+        EXPECT_EQ(value(1, "r"), "");
+    }
     void expect_to_be_sent_by_the_destructor() {
         group.~NodeGroup();
         EXPECT_EQ(value(1, "r"), "");
@@ -241,13 +250,7 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
     server.refuses_command = {};
     ASSERT_EQ(value(1, "r"), "A");
     server.latency = 10ms;
-    for (int i = 0; i < 3; ++i) {
-        network.pass(2s);
-        acquire("more", "owner " + std::to_string(i));
-        run();
-        run_for(20ms);
-    }
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_acquisitions();
 }
 
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundHasWaitedForItsRefusal) {
@@ -259,13 +262,7 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundHasWaitedForItsRefusal) {
     server.refuses_command = {};
     server.latency = 10ms;
     ASSERT_EQ(value(1, "r"), "A");
-    for (int i = 0; i < 3; ++i) {
-        network.pass(2s);
-        acquire("more", "owner " + std::to_string(i));
-        run();
-        run_for(20ms);
-    }
-    EXPECT_EQ(value(1, "r"), "");
+    expect_to_be_sent_by_acquisitions();
 }
 
 // The release of a broken connection is sent again on the connection of a round, which breaks as well.
