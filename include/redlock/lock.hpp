@@ -282,8 +282,6 @@ private:
 
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire_within(const algorithm::AcquireLimits& limits);
-    template <class AcquireFlow>
-    Result run_acquire(const algorithm::AcquireLimits& limits);
     Result release_current(flow::Replies replies) noexcept;
     /// Releases the acquisition with this number (LeaseState::number()), unless it has ended.
     Result release_numbered(std::uint64_t number, flow::Replies replies);

@@ -11,14 +11,16 @@ namespace redlock::flow {
 using namespace algorithm;
 
 Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                 const Retry& retry, const AcquireLimits& limits)
+                 const Retry& retry, const AcquireLimits& limits, detail::Acquires acquires)
     : Steps(operation),
       clock_(clock),
       entropy_(entropy),
       request_(request),
       retry_(retry),
       limits_(limits),
-      round_limits_{.deadline = limits.deadline, .stop = limits.stop} {
+      round_limits_{.deadline = limits.deadline, .stop = limits.stop},
+      acquires_(acquires),
+      slot_request_(request) {
     if (request.fair && request.resources.size() == 1 && limits.queue_timeout > limits.queue_timeout.zero())
         place_.emplace(operation, clock, entropy, request.resources, retry.delay,
                        deadline_after(clock.now(), limits.queue_timeout), limits.stop);
@@ -67,7 +69,7 @@ Flow Acquire::make_attempts() {
             });
             round_ = round.get();
             {
-                const auto attempting = attempt(round_limits_);
+                const auto attempting = attempt();
                 error = co_await attempting;
             }
             record(error, attempts, start);
@@ -86,10 +88,14 @@ Flow Acquire::make_attempts() {
     }
 }
 
-Flow Acquire::attempt(const RoundLimits& limits) {
-    return attempt_
-        .emplace(operation(), clock_, entropy_, request_, limits, place_ ? place_->terms() : nullptr, *round_)
-        .run();
+Flow Acquire::attempt() {
+    return acquires_ == detail::Acquires::one ? attempt_slots() : try_to_acquire(request_);
+}
+
+/// Returns the flow of an Attempt, which writes its votes into `round_`.
+Flow Acquire::try_to_acquire(const LeaseRequest& request) {
+    const auto* const terms = place_ ? place_->terms() : nullptr;
+    return attempt_.emplace(operation(), clock_, entropy_, request, round_limits_, terms, *round_).run();
 }
 
 /// Records the result of an attempt. If the deadline has cut the attempt short, it says nothing about the

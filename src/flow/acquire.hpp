@@ -3,10 +3,12 @@
 
 #include <redlock/algorithm/acquire.hpp>
 
+#include "../lock/lease_state.hpp"
 #include "attempt.hpp"
 #include "flow.hpp"
 #include "place_in_queue.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <system_error>
 
@@ -17,18 +19,25 @@ namespace redlock::flow {
 /// (waiting.hpp). A request for several resources does not queue, because it would keep the others from
 /// clients that could have them. The arguments must outlive the object.
 ///
+/// With Acquires::one, the resources of the request are the slots of a semaphore (semaphore.hpp), of which
+/// one is acquired: a random one, or if it is held, one of the slots that a query reports as free. Each try
+/// of a slot is an Attempt. A semaphore has no queue.
+///
 /// If the flow is destroyed before its end, or has thrown an exception, for_each_unreleased() has the
 /// commands that are left to do. An acquired lease whose flow has not ended is released, too.
-class Acquire : public Steps {
+class Acquire final : public Steps {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
-            const Retry& retry, const algorithm::AcquireLimits& limits);
-    virtual ~Acquire() = default;
+            const Retry& retry, const algorithm::AcquireLimits& limits,
+            detail::Acquires acquires = detail::Acquires::all);
 
     Flow run();
 
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return attempt_->lease(); }
+    /// With Acquires::one: returns the slot that was tried last; nothing before the first try. The slot is
+    /// acquired if run() has ended without an error.
+    std::optional<std::size_t> slot() const noexcept { return slot_; }
     /// Returns the outcome of the last attempt that was not cut short by the deadline, with what the queue
     /// has reported.
     Result take_result() noexcept;
@@ -43,28 +52,30 @@ public:
         if (place_) place_->for_each_unreleased(send);
     }
 
-protected:
-    /// Returns the flow of an attempt. Writes the Attempt into `attempt_`, and the votes into `round_`.
-    virtual Flow attempt(const RoundLimits& limits);
-
-    Clock& clock_;
-    Entropy& entropy_;
-    std::optional<Attempt> attempt_{};         ///< The present attempt, or the last one.
-    algorithm::RoundResult* round_ = nullptr;  ///< The votes of the present attempt.
-
 private:
     Flow run_in_queue();
     Flow make_attempts();
+    Flow attempt();
+    Flow attempt_slots();
+    Flow try_slot(std::size_t slot);
+    Flow try_to_acquire(const algorithm::LeaseRequest& request);
     Flow wait_in_queue();
     Flow pause_at_random();
     void record(std::error_code error, int attempts, Clock::time_point start);
     /// Returns the result of the last attempt that was not cut short by the deadline, or `deadline`.
     Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
+    Clock& clock_;
+    Entropy& entropy_;
     const algorithm::LeaseRequest& request_;
     const Retry& retry_;
     const algorithm::AcquireLimits& limits_;
     const RoundLimits round_limits_;
+    const detail::Acquires acquires_;
+    std::optional<std::size_t> slot_{};        // tried last
+    algorithm::LeaseRequest slot_request_;     // for this slot
+    std::optional<Attempt> attempt_{};         // the present attempt, or the last one
+    algorithm::RoundResult* round_ = nullptr;  // the votes of the present attempt
     std::optional<PlaceInQueue> place_{};
     std::optional<Result> last_{};  // empty before the first attempt
     Clock::time_point latest_{};    // when the present wait must end at the latest

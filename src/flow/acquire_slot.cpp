@@ -1,4 +1,5 @@
-#include "acquire_slot.hpp"
+// The attempts of an acquire() of a semaphore.
+#include "acquire.hpp"
 
 #include "../lock/little_endian.hpp"
 
@@ -33,28 +34,24 @@ std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
 
 }  // namespace
 
-Flow AcquireSlot::attempt(const RoundLimits& limits) {
-    attempt_limits_ = &limits;
+Flow Acquire::attempt_slots() {
+    const auto slots = request_.resources;
     attempt_.reset();
-    return attempt_slots();
-}
-
-Flow AcquireSlot::attempt_slots() {
     std::error_code error;
-    const auto first = random_below(slots_.size(), entropy_, error);
+    const auto first = random_below(slots.size(), entropy_, error);
     if (error) co_return error;
     {
         const auto trying = try_slot(first);
         error = co_await trying;
     }
-    if (error != Errc::held_by_other || slots_.size() == 1) co_return error;
-    const Request query{.command = {.verb = Verb::exist, .resources = slots_}};
+    if (error != Errc::held_by_other || slots.size() == 1) co_return error;
+    const Request query{.command = {.verb = Verb::exist, .resources = slots}};
     auto votes = blank_votes();
-    co_await ask(query, *attempt_limits_, *votes);
-    const auto taken = taken_slots(*votes, slots_.size());
+    co_await ask(query, round_limits_, *votes);
+    const auto taken = taken_slots(*votes, slots.size());
     votes.reset();
-    for (std::size_t i = 1; i < slots_.size() && error == Errc::held_by_other; ++i) {
-        const auto slot = (first + i) % slots_.size();
+    for (std::size_t i = 1; i < slots.size() && error == Errc::held_by_other; ++i) {
+        const auto slot = (first + i) % slots.size();
         if (taken[slot]) continue;
         const auto trying = try_slot(slot);
         error = co_await trying;
@@ -63,13 +60,11 @@ Flow AcquireSlot::attempt_slots() {
 }
 
 /// Returns the flow that tries to acquire this slot once.
-Flow AcquireSlot::try_slot(std::size_t slot) {
+Flow Acquire::try_slot(std::size_t slot) {
     slot_ = slot;
-    tried_ = true;
-    slot_request_.resources = slots_.subspan(slot, 1);
+    slot_request_.resources = request_.resources.subspan(slot, 1);
     if (attempt_) *round_ = {.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
-    return attempt_.emplace(operation(), clock_, entropy_, slot_request_, *attempt_limits_, nullptr, *round_)
-        .run();
+    return try_to_acquire(slot_request_);
 }
 
 }  // namespace redlock::flow

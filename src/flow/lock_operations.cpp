@@ -1,7 +1,6 @@
 #include "lock_operations.hpp"
 
 #include <stop_token>
-#include <type_traits>
 
 namespace redlock::flow {
 
@@ -73,8 +72,7 @@ Flow ExtendLock::run() {
 
 // ---- Acquiring
 
-template <class AcquireFlow>
-Flow AcquireLock<AcquireFlow>::run() {
+Flow AcquireLock::run() {
     auto& state = *lock_.state;
     const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
@@ -85,14 +83,14 @@ Flow AcquireLock<AcquireFlow>::run() {
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = lock_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
-    acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_);
+    acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_,
+                     state.acquires());
     std::error_code error;
     {
         const auto acquiring = acquire_->run();
         error = co_await acquiring;
     }
-    if constexpr (std::is_same_v<AcquireFlow, AcquireSlot>)
-        if (acquire_->tried()) state.choose(acquire_->slot());
+    if (const auto slot = acquire_->slot()) state.choose(*slot);
     if (error) co_return error;
     const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
     has_begun_ = true;
@@ -103,8 +101,7 @@ Flow AcquireLock<AcquireFlow>::run() {
     co_return error;
 }
 
-template <class AcquireFlow>
-Flow AcquireLock<AcquireFlow>::release_earlier() {
+Flow AcquireLock::release_earlier() {
     earlier_ = std::make_unique<ReleaseLock>(operation(), lock_, lock_.state->number(), Replies::not_awaited);
     {
         const auto releasing = earlier_->run();
@@ -116,8 +113,7 @@ Flow AcquireLock<AcquireFlow>::release_earlier() {
 
 /// Gives the acquisition to the watchdog. If that fails, the lease ends here, and for_each_unreleased() has
 /// its release.
-template <class AcquireFlow>
-void AcquireLock<AcquireFlow>::watch(std::uint64_t acquisition) {
+void AcquireLock::watch(std::uint64_t acquisition) {
     try {
         lock_.watchdog->add({lock_.state, acquisition});
     } catch (const std::system_error& error) {
@@ -129,13 +125,9 @@ void AcquireLock<AcquireFlow>::watch(std::uint64_t acquisition) {
     }
 }
 
-template <class AcquireFlow>
-void AcquireLock<AcquireFlow>::end_unwatched(std::uint64_t acquisition) {
+void AcquireLock::end_unwatched(std::uint64_t acquisition) {
     unwatched_ = lock_.state->lease(acquisition);
     lock_.state->forget();
 }
-
-template class AcquireLock<Acquire>;
-template class AcquireLock<AcquireSlot>;
 
 }  // namespace redlock::flow

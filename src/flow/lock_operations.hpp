@@ -10,7 +10,6 @@
 
 #include "../lock/lease_state.hpp"
 #include "acquire.hpp"
-#include "acquire_slot.hpp"
 #include "flow.hpp"
 #include "lease.hpp"
 
@@ -94,9 +93,7 @@ public:
     using std::system_error::system_error;
 };
 
-/// The acquisition of a lock. `AcquireFlow` is Acquire, or AcquireSlot if the lock acquires one of its
-/// resources. The arguments must outlive it.
-template <class AcquireFlow>
+/// The acquisition of a lock. The arguments must outlive it.
 class AcquireLock final : public Steps {
 public:
     AcquireLock(Operation& operation, LockParts lock, Entropy& entropy,
@@ -139,12 +136,9 @@ private:
     const algorithm::AcquireLimits& limits_;
     const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
-    std::optional<AcquireFlow> acquire_{};    // empty until that release has ended
+    std::optional<Acquire> acquire_{};        // empty until that release has ended
     bool has_begun_ = false;                  // the LeaseState has the new lease
     Lease unwatched_{};                       // a lease that the watchdog could not take over
 };
-
-extern template class AcquireLock<Acquire>;
-extern template class AcquireLock<AcquireSlot>;
 
 }  // namespace redlock::flow

@@ -84,21 +84,15 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
         if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
             state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
                                                           state_->acquires());
-        return state_->acquires() == detail::Acquires::all ? run_acquire<flow::Acquire>(limits)
-                                                           : run_acquire<flow::AcquireSlot>(limits);
+        flow::BlockingOperation operation{*nodes_};
+        flow::AcquireLock acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
+        const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
+        return acquire.take_result(error);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (const flow::NoThread& error) {
         return Result{error.code()};
     }
-}
-
-template <class AcquireFlow>
-Result Lock::run_acquire(const algorithm::AcquireLimits& limits) {
-    flow::BlockingOperation operation{*nodes_};
-    flow::AcquireLock<AcquireFlow> acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
-    const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
-    return acquire.take_result(error);
 }
 
 // ---- Extending

@@ -150,20 +150,15 @@ struct LimitsWithStop {
     algorithm::AcquireLimits limits;
 };
 
-/// `AcquireFlow` is flow::Acquire, or flow::AcquireSlot if the lock acquires one of its resources.
-template <class AcquireFlow>
-class AcquireJob final : LimitsWithStop, public FlowJob<flow::AcquireLock<AcquireFlow>> {
-    using Base = FlowJob<flow::AcquireLock<AcquireFlow>>;
-    using Base::flow_, Base::lock_, Base::steps_;
-
+class AcquireJob final : LimitsWithStop, public FlowJob<flow::AcquireLock> {
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& given)
-        : LimitsWithStop(given), Base(lock, lock.context.entropy(), limits) {}
+        : LimitsWithStop(given), FlowJob(lock, lock.context.entropy(), limits) {}
 
     /// If the flow fails, sends what it has left to do before the operation ends.
     bool advance() override {
         if (!failure_) try {
-                return Base::advance();
+                return FlowJob::advance();
             } catch (...) {  // no memory, or a Nodes of the user that throws
                 failure_ = std::current_exception();
                 flow_.destroy();
@@ -203,9 +198,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits) {
-    if (lock.state->acquires() == detail::Acquires::one)
-        return std::make_unique<AcquireJob<flow::AcquireSlot>>(lock, limits);
-    return std::make_unique<AcquireJob<flow::Acquire>>(lock, limits);
+    return std::make_unique<AcquireJob>(lock, limits);
 }
 
 std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl) {

@@ -6,7 +6,6 @@
 #include <redlock/algorithm/acquire.hpp>
 
 #include "flow/acquire.hpp"
-#include "flow/acquire_slot.hpp"
 #include "flow/flow.hpp"
 #include "flow/lock_operations.hpp"
 #include "lock/lease_state.hpp"
@@ -215,7 +214,7 @@ TEST(LockOperations, HaveTheirFramesInTheOperation) {
                                              LockOptions{.ttl = 10s, .fencing = true, .fair = true});
     const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
     flow::BlockingOperation acquiring{world.alice};
-    flow::AcquireLock<flow::Acquire> acquire{acquiring, {state, nullptr}, world.entropy, limits};
+    flow::AcquireLock acquire{acquiring, {state, nullptr}, world.entropy, limits};
     EXPECT_FALSE(flow::run_blocking(acquiring, acquire.run()));
     EXPECT_EQ(acquiring.frames().overflows(), 0U);
     flow::BlockingOperation extending{world.alice};
@@ -237,7 +236,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
             world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s});
         const algorithm::AcquireLimits limits{.attempts = 1};
         flow::BlockingOperation first{world};
-        flow::AcquireLock<flow::Acquire> acquire{first, {state, nullptr}, world.entropy, limits};
+        flow::AcquireLock acquire{first, {state, nullptr}, world.entropy, limits};
         ASSERT_FALSE(flow::run_blocking(first, acquire.run()));
         world.cut_all();
         flow::BlockingOperation releasing{world};
@@ -247,7 +246,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         EXPECT_FALSE(world.clean());
 
         flow::BlockingOperation again{world};
-        flow::AcquireLock<flow::Acquire> next{again, {state, nullptr}, world.entropy, limits};
+        flow::AcquireLock next{again, {state, nullptr}, world.entropy, limits};
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
         ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
@@ -273,7 +272,8 @@ std::optional<std::size_t> acquire_slot_and_destroy(World& world, int steps, boo
     const Retry retry{.attempts = 5, .delay = 100ms};
     const algorithm::AcquireLimits limits{.attempts = 5};
     flow::BlockingOperation operation{world};
-    flow::AcquireSlot acquire{operation, world.clock, world.entropy, request, retry, limits};
+    const auto one = detail::Acquires::one;
+    flow::Acquire acquire{operation, world.clock, world.entropy, request, retry, limits, one};
     std::optional<flow::Flow> flow;
     operation.start(flow.emplace(acquire.run()));
     for (int made = 0; made < steps && !operation.ended(); ++made)
