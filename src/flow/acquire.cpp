@@ -3,7 +3,6 @@
 #include "blocking_acquire.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace redlock::flow {
@@ -31,27 +30,23 @@ Flow Acquire::run() {
 }
 
 Flow Acquire::run_in_queue() {
-    std::exception_ptr failure;
-    try {
-        if (nodes().contended().contains(request_.resources.front())) {
-            // Other clients have waited for the resource a moment ago, so this client queues before its first
-            // attempt. The attempt must follow before the deadline, because only an attempt can report that
-            // the resource is held. latest_attempt() leaves time for it.
-            const auto waiting =
-                place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
-            co_await waiting;
-            // The waiting can be over because of latest_attempt(), before until(). Then further attempts may
-            // follow.
-            last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
-        }
+    if (nodes().contended().contains(request_.resources.front())) {
+        // Other clients have waited for the resource a moment ago, so this client queues before its first
+        // attempt. The attempt must follow before the deadline, because only an attempt can report that the
+        // resource is held. latest_attempt() leaves time for it.
+        const auto waiting =
+            place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
+        co_await waiting;
+        // The waiting can be over because of latest_attempt(), before until(). Then further attempts may
+        // follow.
+        last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
+    }
+    {
         const auto attempts = make_attempts();
         co_await attempts;
-    } catch (...) {  // no memory, or a Nodes of the user that throws
-        failure = std::current_exception();
     }
     const auto leaving = place_->leave();
     co_await leaving;
-    if (failure) std::rethrow_exception(failure);
     co_return last().error();
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -70,55 +69,44 @@ Flow Attempt::run() {
     if (const auto error = candidate_.owner.draw(entropy_)) co_return error;
     candidate_.may_hold_key.set();  // until the votes are known, every node may have the key
     candidate_.shared = request_.shared;
-    std::exception_ptr failure;
-    try {
-        // Step 1: read the time, before the first byte is sent.
-        const auto start = clock_.now();
 
-        // Step 2: set the key, if it is free, on all N nodes to the same random value.
-        const auto set = acquire_request(request_, candidate_, queue_);
-        co_await ask(set, limits_, round_.tally);
-        candidate_.may_hold_key = round_.tally.sent();
+    // Step 1: read the time, before the first byte is sent.
+    const auto start = clock_.now();
 
-        // Step 3: hold the lock if, and only if, a majority granted it before the validity ended.
-        round_.valid_until = valid_until(start, request_);
-        round_.ended = clock_.now();
-        auto error = outcome(round_, limits_);
+    // Step 2: set the key, if it is free, on all N nodes to the same random value.
+    const auto set = acquire_request(request_, candidate_, queue_);
+    co_await ask(set, limits_, round_.tally);
+    candidate_.may_hold_key = round_.tally.sent();
 
-        // Step 4: the lock is valid until start + ttl − drift.
-        candidate_.valid_until = round_.valid_until;
-        if (!error && request_.fencing) {
-            const auto confirmation = confirm_fencing_token();
-            error = co_await confirmation;
-        }
+    // Step 3: hold the lock if, and only if, a majority granted it before the validity ended.
+    round_.valid_until = valid_until(start, request_);
+    round_.ended = clock_.now();
+    auto error = outcome(round_, limits_);
 
-        // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
-        if (error && candidate_.may_hold_key.any()) {
-            // A release may have woken this client. If the attempt then ends early, because of its deadline
-            // or a stop request, the wake-up must be passed on to the next client in the queue.
-            const bool wakes = request_.fair && (error == Errc::deadline || error == Errc::cancelled);
-            const auto undo = delete_request(request_.resources, candidate_, wakes ? &waking_ : nullptr);
-            const auto undo_votes = blank_votes();
-            may_have_woken_ = wakes;
-            co_await ask(undo, no_limits_, *undo_votes);  // a stop request must not end it
-            // The other refusals may come from the same server, so perhaps nobody holds the resource.
-            if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
-                error = Errc::no_quorum;
-            record_wrong_types(round_.tally, std::move(*undo_votes));
-        }
-        made_round_ = true;
-        released_ = static_cast<bool>(error);  // in step 5, unless no node can have the key
-        co_return error;
-    } catch (...) {  // no memory, or a Nodes of the user that throws
-        failure = std::current_exception();
+    // Step 4: the lock is valid until start + ttl − drift.
+    candidate_.valid_until = round_.valid_until;
+    if (!error && request_.fencing) {
+        const auto confirmation = confirm_fencing_token();
+        error = co_await confirmation;
     }
-    // Step 5 after an exception.
-    if (const auto undo = unreleased()) {
+
+    // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
+    if (error && candidate_.may_hold_key.any()) {
+        // A release may have woken this client. If the attempt then ends early, because of its deadline
+        // or a stop request, the wake-up must be passed on to the next client in the queue.
+        const bool wakes = request_.fair && (error == Errc::deadline || error == Errc::cancelled);
+        const auto undo = delete_request(request_.resources, candidate_, wakes ? &waking_ : nullptr);
         const auto undo_votes = blank_votes();
-        co_await ask(*undo, no_limits_, *undo_votes);
+        may_have_woken_ = wakes;
+        co_await ask(undo, no_limits_, *undo_votes);  // a stop request must not end it
+        // The other refusals may come from the same server, so perhaps nobody holds the resource.
+        if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
+            error = Errc::no_quorum;
+        record_wrong_types(round_.tally, std::move(*undo_votes));
     }
-    released_ = true;
-    std::rethrow_exception(failure);
+    made_round_ = true;
+    released_ = static_cast<bool>(error);  // in step 5, unless no node can have the key
+    co_return error;
 }
 
 // ---- The fencing token

@@ -45,7 +45,7 @@ namespace redlock::flow {
 ///     reserved  | its own question has reserved the resource   | as woken
 ///
 /// An attempt that the waiter makes although it was not woken changes no state. leave() takes the ticket out
-/// of the queue. If a flow is destroyed before its end, for_each_unreleased() does so.
+/// of the queue. If a flow is destroyed before its end, or throws, for_each_unreleased() does so.
 class PlaceInQueue final : public Steps {
 public:
     /// All arguments must outlive the object. Each wait ends at `until` at the latest, or when a stop is
@@ -83,8 +83,8 @@ public:
 
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Calls `send` with each command that is left to do after the flow was destroyed. The command takes a
-    /// ticket out of a queue, and is valid during the call.
+    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown. The
+    /// command takes a ticket out of a queue, and is valid during the call.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());
