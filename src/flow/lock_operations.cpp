@@ -93,11 +93,16 @@ Flow AcquireLock::run() {
     if (const auto slot = acquire_->slot()) state.choose(*slot);
     if (error) co_return error;
     const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
-    has_begun_ = true;
     co_await describe(state, acquire_->lease(), request_.ttl);
     // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
-    // Therefore neither of them is used after watch().
-    if (lock_.watchdog) watch(acquisition);
+    // Therefore neither of them is used after add().
+    if (lock_.watchdog) try {
+            lock_.watchdog->add({lock_.state, acquisition});
+        } catch (...) {  // no memory, or no thread; for_each_unreleased() has the release
+            state.forget();
+            throw;
+        }
+    has_begun_ = true;
     co_return error;
 }
 
@@ -109,25 +114,6 @@ Flow AcquireLock::release_earlier() {
     }
     earlier_.reset();
     co_return std::error_code{};
-}
-
-/// Gives the acquisition to the watchdog. If that fails, the lease ends here, and for_each_unreleased() has
-/// its release.
-void AcquireLock::watch(std::uint64_t acquisition) {
-    try {
-        lock_.watchdog->add({lock_.state, acquisition});
-    } catch (const std::system_error& error) {
-        end_unwatched(acquisition);
-        throw NoThread{error.code()};
-    } catch (...) {  // no memory
-        end_unwatched(acquisition);
-        throw;
-    }
-}
-
-void AcquireLock::end_unwatched(std::uint64_t acquisition) {
-    unwatched_ = lock_.state->lease(acquisition);
-    lock_.state->forget();
 }
 
 }  // namespace redlock::flow

@@ -87,12 +87,6 @@ private:
     std::optional<Result> result_{};
 };
 
-/// The exception of an acquisition whose watchdog could not start a thread.
-class NoThread final : public std::system_error {
-public:
-    using std::system_error::system_error;
-};
-
 /// The acquisition of a lock. The arguments must outlive it.
 class AcquireLock final : public Steps {
 public:
@@ -112,24 +106,11 @@ public:
     template <class Send>
     void for_each_unreleased(Send send) {
         if (earlier_) return earlier_->for_each_unreleased(send);
-        if (!unwatched_.empty()) return send_release_of_unwatched(send);
         if (acquire_ && !has_begun_) acquire_->for_each_unreleased(send);
     }
 
 private:
     Flow release_earlier();
-    void watch(std::uint64_t acquisition);
-    /// Ends the lease, and keeps it for for_each_unreleased().
-    void end_unwatched(std::uint64_t acquisition);
-
-    template <class Send>
-    void send_release_of_unwatched(Send send) {
-        const auto& state = *lock_.state;
-        Release release{operation(), state.clock(), state.resources(), unwatched_, state.options().fair};
-        const auto request = release.request_at(state.clock().now());
-        unwatched_.released = true;  // if `send` throws, the next request is a repeated one
-        send(request);
-    }
 
     const LockParts lock_;
     Entropy& entropy_;
@@ -137,8 +118,7 @@ private:
     const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
     std::optional<Acquire> acquire_{};        // empty until that release has ended
-    bool has_begun_ = false;                  // the LeaseState has the new lease
-    Lease unwatched_{};                       // a lease that the watchdog could not take over
+    bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease
 };
 
 }  // namespace redlock::flow

@@ -90,7 +90,8 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
         return acquire.take_result(error);
     } catch (const std::bad_alloc&) {
         return no_memory();
-    } catch (const flow::NoThread& error) {
+    } catch (const std::system_error& error) {  // no thread for the watchdog
+        if (!error.code()) throw;               // a Nodes of the user that throws
         return Result{error.code()};
     }
 }

@@ -91,25 +91,6 @@ TEST_P(OutOfMemory, ASemaphoreFailsAndLeavesNoKeys) {
     });
 }
 
-// There may be no memory to begin the extensions of a lock that was acquired.
-TEST_P(OutOfMemory, AnAcquireFailsAndKeepsTheMinimumHoldIfTheLockWasAcquired) {
-    int kept = 0;
-    at_each_allocation(3, [&](auto starve) {
-        Setting world;
-        auto options = world.options();
-        options.min_hold = 20s;
-        auto lock = world.lock(options);
-        Result result{Errc::not_held};
-        starve([&] { result = lock.acquire(); });
-        if (result) return;
-        EXPECT_EQ(result.error(), no_memory);
-        const bool keeps = world.held_by("redlock:min-hold") == world.size();
-        kept += keeps ? 1 : 0;
-        EXPECT_TRUE(keeps || world.clean());
-    });
-    EXPECT_GT(kept, 0);
-}
-
 TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     at_each_allocation(1, [](auto starve) {
         Setting world;
