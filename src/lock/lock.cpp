@@ -1,6 +1,7 @@
 // Lock: checks its options, and runs the flows of its operations in the calling thread. The lease itself is
 // kept by a LeaseState, which the watchdog shares.
 #include <redlock/algorithm/acquire.hpp>
+#include <redlock/async_lock.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/lock.hpp>
 
@@ -34,6 +35,8 @@ Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Cl
     const auto* const required = nodes.required_clock();
     detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
                     "be the same, because deadlines are instants of this clock");
+    detail::require(options_.watchdog != loop_watchdog(), "LockOptions::watchdog", "loop_watchdog()",
+                    "be a Watchdog, because the lock belongs to no loop");
     detail::require(!options_.watchdog || &options_.watchdog->clock() == &clock, "LockOptions::watchdog",
                     "made for another clock", "use the clock of the lock");
     state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_, acquires);

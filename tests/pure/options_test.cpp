@@ -1,7 +1,11 @@
 // The options that a Lock rejects before any I/O. The message names the field.
 #include "world.hpp"
 
+#include <redlock/async_lock.hpp>
+#include <redlock/leader.hpp>
+#include <redlock/recursive_lock.hpp>
 #include <redlock/redis_nodes.hpp>
+#include <redlock/semaphore.hpp>
 
 #include <cmath>
 #include <limits>
@@ -152,6 +156,23 @@ TEST(AResource, MayBeAnyBytes) {
         EXPECT_THAT(lock.release(), Succeeds());
         EXPECT_EQ(world.held_by({}, resource), 5U);
     }
+}
+
+// The loop of an AsyncLock extends it. Nobody would extend a lock that belongs to no loop.
+TEST(TheWatchdogOfALoop, IsRejectedByLocksThatBelongToNoLoop) {
+    World world;
+    const LockOptions options{.watchdog = loop_watchdog()};
+    const auto names_the_watchdog = HasSubstr(
+        "LockOptions::watchdog is loop_watchdog(); it must be a Watchdog, because the lock belongs to "
+        "no loop");
+    EXPECT_THAT(refusal([&] { (void)Lock{world, "a", options}; }), names_the_watchdog);
+    EXPECT_THAT(refusal([&] { (void)Semaphore{world, "a", 2, options}; }), names_the_watchdog);
+    EXPECT_THAT(refusal([&] { (void)RecursiveLock{world, "a", options}; }), names_the_watchdog);
+    EXPECT_THAT(refusal([&] {
+                    (void)Leader{world, "a", {.watchdog = loop_watchdog()}};
+                }),
+                names_the_watchdog);
+    EXPECT_THAT(world.events(), testing::IsEmpty());
 }
 
 /// Nodes whose deadlines are instants of one particular clock.
