@@ -1,9 +1,9 @@
-// The work of a watchdog, which extends leases and reports when one is lost. This class decides which leases
-// are extended together in the next round, and which losses are reported before. The class does no I/O and
-// never waits. The rounds are made by BlockingRenewals (src/lock/blocking_renewals.hpp) in a thread, and by
-// Renewals (src/loop/renewals.hpp) in an event loop.
+// The work of a watchdog, which extends the leases on one Nodes and reports when one is lost. This class
+// decides which leases are extended together in the next round, and which losses are reported before. The
+// class does no I/O and never waits. The rounds are made by BlockingRenewals (src/lock/blocking_renewals.hpp)
+// in a thread, and by Renewals (src/loop/renewals.hpp) in an event loop.
 //
-// - Leases on the same Nodes that are due at about the same time are extended in one round.
+// - Leases that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.
 // - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
 //
@@ -37,8 +37,8 @@ public:
     /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
 
-    /// The leases that are extended in one round, and that round; all are on the same Nodes. A batch has all
-    /// that end() needs, so that end() allocates nothing. It can be moved.
+    /// The leases that are extended in one round, and that round. A batch has all that end() needs, so that
+    /// end() allocates nothing. It can be moved.
     struct Batch {
         std::vector<Acquisition> acquisitions{};
         std::vector<Lease> leases{};  // the requests have views of their owners
@@ -129,18 +129,12 @@ public:
     /// Begins a turn that extends leases. Returns the round to make; nothing if no lease is due, or if there
     /// is no memory. Then the leases are tried again after a pause.
     std::optional<Batch> begin_batch() {
-        std::optional<Batch> batch;
         try {
-            batch = take_batch();
+            auto batch = take_batch();
             if (batch) make_requests(*batch);
             return batch;
         } catch (const std::bad_alloc&) {
-            if (batch) {
-                postpone(*batch);
-                end(*batch);
-            } else {
-                postpone_due();
-            }
+            postpone_due();
             return std::nullopt;
         }
     }
@@ -204,52 +198,44 @@ private:
         return {};
     }
 
-    /// Returns the lease that is due first and all that can be extended in the same round; nothing if none is
-    /// due.
+    /// Returns the leases that can be extended now; nothing if none of them is due.
     std::optional<Batch> take_batch() {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();
-        const auto* const nodes = first_due_locked(now);
-        if (!nodes) return std::nullopt;
-        Batch batch;
-        std::vector<Entry*> due;
+        auto next_loss = Clock::never();
+        std::vector<Entry*> extended;
+        bool is_due = false;  // one of them cannot wait any longer
         for (auto& entry : entries_) {
-            batch.limits.deadline = std::min(batch.limits.deadline, entry.plan.notify_at);
-            if (entry.plan.extend_from > now || &entry.acquisition.state->nodes() != nodes) continue;
-            entry.plan = entry.new_plan();  // because a stop may have been requested since
-            if (entry.plan.extend_from <= now) due.push_back(&entry);
+            // The plan may be out of date, because a stop may have been requested since.
+            if (entry.plan.extend_from <= now) entry.plan = entry.new_plan();
+            next_loss = std::min(next_loss, entry.plan.notify_at);
+            if (entry.plan.extend_from > now) continue;
+            is_due = is_due || entry.plan.extend_by <= now;
+            extended.push_back(&entry);
         }
-        if (due.empty()) return std::nullopt;
-        if (due.size() > longest_batch) {
-            std::ranges::nth_element(due, due.begin() + longest_batch, {},
+        if (!is_due) return std::nullopt;
+        if (extended.size() > longest_batch) {
+            std::ranges::nth_element(extended, extended.begin() + longest_batch, {},
                                      [](const Entry* entry) { return entry->plan.extend_by; });
-            due.resize(longest_batch);
+            extended.resize(longest_batch);
         }
-        batch.acquisitions.reserve(due.size());
-        for (auto* const entry : due) {
+        Batch batch;
+        batch.limits.deadline = next_loss;
+        batch.acquisitions.reserve(extended.size());
+        for (auto* const entry : extended) {
             entry->in_flight = true;
             batch.acquisitions.push_back(entry->acquisition);
         }
         return batch;
     }
 
-    /// Returns the Nodes of the lease that is due first, or null.
-    const Nodes* first_due_locked(Clock::time_point now) {
-        const Entry* first = nullptr;
-        for (auto& entry : entries_) {
-            if (now < entry.plan.extend_by) continue;
-            entry.plan = entry.new_plan();
-            if (now < entry.plan.extend_by) continue;
-            if (!first || entry.plan.extend_by < first->plan.extend_by) first = &entry;
-        }
-        return first ? &first->acquisition.state->nodes() : nullptr;
-    }
-
-    /// Tries the leases that are due again after a pause.
+    /// Takes no lease into a batch, because there is no memory. Tries the leases that are due again after a
+    /// pause.
     void postpone_due() noexcept {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();
         for (auto& entry : entries_) {
+            entry.in_flight = false;
             if (now < entry.plan.extend_by) continue;
             entry.acquisition.state->postpone(entry.acquisition.number);
             entry.plan = entry.new_plan();

@@ -73,23 +73,6 @@ TEST_F(RenewalQueue, ExtendsTheMostUrgentLocksFirstIfTheyAreTooMany) {
     EXPECT_EQ(std::ranges::count_if(others, [](const auto& it) { return it.remaining() > 25s; }), 156);
 }
 
-TEST_F(RenewalQueue, BeginsWithTheNodesOfTheMostUrgentLock) {
-    for (const bool urgent_is_acquired_first : {false, true}) {
-        ScriptedNodes others{3, 50ms, world.clock, world.log};
-        Lock urgent{others, "urgent", watched(27s), world.clock, world.entropy};
-        Lock patient{world, the_resource, watched(30s), world.clock, world.entropy};
-        for (auto* const lock :
-             {urgent_is_acquired_first ? &urgent : &patient, urgent_is_acquired_first ? &patient : &urgent})
-            EXPECT_THAT(lock->acquire(), Succeeds());
-        world.clock.advance(12s);
-        queue.turn();
-        EXPECT_GT(urgent.remaining(), 25s);
-        EXPECT_LT(patient.remaining(), 20s);
-        queue.turn();
-        EXPECT_GT(patient.remaining(), 25s);
-    }
-}
-
 // C6. If a node hangs in this round, the report must not wait for it.
 TEST_F(RenewalQueue, EndsARoundWhenTheLossOfALockThatIsNotExtendedIsDue) {
     auto options = watched(30s);
@@ -127,12 +110,10 @@ TEST_P(Renewals, ExtendTheHolderDescriptionWithTheLock) {
     EXPECT_EQ(world.owner_on(0, description), "");
 }
 
-TEST_F(RenewalQueue, ExtendsLocksWithManyTtlsOnSeveralNodes) {
-    ScriptedNodes others{3, 50ms, world.clock, world.log};
+TEST_F(RenewalQueue, ExtendsLocksWithManyTtls) {
     std::vector<Lock> locks;
     for (int i = 0; i < 50; ++i) {
-        auto& nodes = i % 2 == 0 ? static_cast<Nodes&>(world) : others;
-        locks.emplace_back(nodes, "resource " + std::to_string(i), watched(milliseconds{200 << (i % 10)}),
+        locks.emplace_back(world, "resource " + std::to_string(i), watched(milliseconds{200 << (i % 10)}),
                            world.clock, world.entropy);
         EXPECT_THAT(locks.back().acquire(), Succeeds());
         pass(7ms);
