@@ -76,15 +76,13 @@ public:
         : ContextOwner(std::move(of_loop)),
           Task(context->scheduler()),
           Member(context->members()),
-          options_(std::move(options)),
           state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
-                                                      options_, acquires)) {}
+                                                      std::move(options), acquires)) {}
 
     using Task::now;
 
     bool in_owning_process() const noexcept { return context->in_owning_process(); }
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
-    const LockOptions& options() const noexcept { return options_; }
 
     void acquire(const algorithm::AcquireLimits& limits, Completion done);
     void extend(std::chrono::milliseconds ttl, Completion done);
@@ -108,9 +106,8 @@ private:
     void proceed() override;
     void shut_down() noexcept override;
 
-    loop::JobContext job_context() noexcept { return {*context, *this, state_, options_}; }
+    loop::JobContext job_context() noexcept { return {*context, *this, state_}; }
 
-    const LockOptions options_;
     const std::shared_ptr<detail::LeaseState> state_;
     Completion done_{};
     std::unique_ptr<loop::Job> job_{};
@@ -256,7 +253,7 @@ void AsyncLock::Impl::shut_down() noexcept {
     shut_down_job();
     if (is_left) write_release();
     self_.reset();
-    if (options_.watchdog) state_->request_stop(state_->number());
+    if (state_->options().watchdog) state_->request_stop(state_->number());
     state_->end_watch(state_->number());  // on_lost is not called, even if a callback of lost() shuts down
 }
 
@@ -305,9 +302,9 @@ Clock::time_point AsyncLock::now() const noexcept {
 
 void AsyncLock::acquire(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
-    const auto& [attempts, delay] = impl_->options().retry;
+    const auto& [attempts, delay] = state_->options().retry;
     impl_->acquire({.attempts = attempts,
-                    .queue_timeout = impl_->options().queue_timeout.value_or((attempts - 1) * delay)},
+                    .queue_timeout = state_->options().queue_timeout.value_or((attempts - 1) * delay)},
                    std::move(done));
 }
 
@@ -326,7 +323,7 @@ void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completio
 
 void AsyncLock::extend(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
-    extend(impl_->options().ttl, std::move(done));
+    extend(state_->options().ttl, std::move(done));
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
@@ -338,7 +335,7 @@ void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
 void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
     if (!impl_) return;
     const auto& nodes = state_->nodes();
-    detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
+    detail::check_ttl("extend: ttl", ttl, state_->options().drift_factor, nodes.node_timeout(),
                       nodes.quarantine());
 }
 

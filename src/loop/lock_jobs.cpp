@@ -32,7 +32,7 @@ void write(Context& context, const Request& release) noexcept {
 }
 
 flow::LockParts parts_of(const JobContext& lock) {
-    return {lock.state, lock.options.watchdog ? &lock.context.renewals() : nullptr};
+    return {lock.state, lock.state->options().watchdog ? &lock.context.renewals() : nullptr};
 }
 
 /// The front of an event loop (flow/flow.hpp): makes the rounds and pauses of one flow without blocking. The
@@ -162,7 +162,7 @@ public:
             } catch (...) {  // no memory, or a Nodes of the user that throws
                 failure_ = std::current_exception();
                 flow_.destroy();
-                release_until_ = deadline_after(lock_.task.now(), lock_.options.ttl);
+                release_until_ = deadline_after(lock_.task.now(), lock_.state->options().ttl);
             }
         if (!release_what_is_left()) return false;
         std::rethrow_exception(failure_);

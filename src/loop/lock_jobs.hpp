@@ -4,7 +4,6 @@
 
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/nodes.hpp>
-#include <redlock/options.hpp>
 #include <redlock/result.hpp>
 
 #include "../lock/lease_state.hpp"
@@ -49,7 +48,6 @@ struct JobContext {
     Context& context;
     Task& task;
     const std::shared_ptr<detail::LeaseState>& state;
-    const LockOptions& options;
 };
 
 /// Return the job of an operation, see flow/lock_operations.hpp. release_job() ends the validity of the lease
