@@ -347,7 +347,7 @@ protected:
         }
     };
 
-    // The arguments of these functions must live until the flow continues.
+    // What the arguments of these functions refer to must live until the flow continues.
 
     /// Awaits a round. `tally` must be blank.
     Wait ask(const Request& request, const RoundLimits& limits, Tally& tally) const noexcept {
@@ -359,27 +359,8 @@ protected:
         return {operation_, PendingPause{&clock, until, &stop}};
     }
 
-    /// Awaits the turn of the waiter.
-    Wait turn_of(Waiter& waiter, Turn& turn) const noexcept {
-        return {operation_, PendingTurn{&waiter, &turn}};
-    }
-
-    /// Writes the description of the holder of this lease beside the lock, see PendingDescription.
-    Wait describe(const detail::LeaseState& state, const Lease& lease,
-                  std::chrono::milliseconds ttl) const noexcept {
-        return {operation_, PendingDescription{&state, &lease, ttl}};
-    }
-
-    /// Does what Waiter::listen() does.
-    Wait listen(Waiter& waiter, NodeSet homes, const RoundLimits& limits, bool& listens) const noexcept {
-        return {operation_, PendingListen{&waiter, homes, &limits, &listens}};
-    }
-
-    /// Does what Waiter::sleep() does.
-    Wait sleep(Waiter& waiter, Clock::time_point until, const std::stop_token& stop,
-               Waiter::WakeUp& message) const noexcept {
-        return {operation_, PendingMessage{&waiter, until, &stop, &message}};
-    }
+    /// Awaits what is not a round or a pause.
+    Wait wait_for(Pending pending) const noexcept { return {operation_, pending}; }
 
 private:
     friend class Flow::promise_type;

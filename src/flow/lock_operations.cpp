@@ -31,7 +31,7 @@ Flow ReleaseLock::run() {
     if (!before_.empty()) {
         const auto releasing = awaited_ ? release_.run() : release_.run_without_waiting();
         error = co_await releasing;
-        co_await describe(state, before_, {});  // a ttl of 0 deletes the description
+        co_await wait_for(PendingDescription{&state, &before_, {}});  // a ttl of 0 deletes the description
     }
     state.end_release(acquisition_, lease_);
     co_return error;
@@ -64,7 +64,7 @@ Flow ExtendLock::run() {
     result_.emplace(InPlace{
         [&] { return state.apply_extension(acquisition_, extension_.take_round(), extension_.limits()); }});
     const auto error = result_->error();
-    if (!error) co_await describe(state, before_, request_.ttl);
+    if (!error) co_await wait_for(PendingDescription{&state, &before_, request_.ttl});
     if (error == Errc::lost && lock_.watchdog && state.plan(acquisition_).next() != Clock::never())
         lock_.watchdog->add({lock_.state, acquisition_});
     co_return error;
@@ -93,7 +93,7 @@ Flow AcquireLock::run() {
     if (const auto slot = acquire_->slot()) state.choose(*slot);
     if (error) co_return error;
     const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
-    co_await describe(state, acquire_->lease(), request_.ttl);
+    co_await wait_for(PendingDescription{&state, &acquire_->lease(), request_.ttl});
     // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
     // Therefore neither of them is used after add().
     if (lock_.watchdog) try {

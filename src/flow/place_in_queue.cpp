@@ -78,7 +78,7 @@ Flow PlaceInQueue::await_turn() {
     turn_.attempt_due = timing_.attempt_due();
     turn_.place = place_;
     const bool had_turn = turn_.has_come;
-    co_await turn_of(*waiter_, turn_);
+    co_await wait_for(PendingTurn{waiter_.get(), &turn_});
     if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
     if (turn_.has_come) co_return std::error_code{};
     place_ = turn_.place;
@@ -101,7 +101,7 @@ Flow PlaceInQueue::find_home() {
         const auto leaving = leave_queue();
         co_await leaving;
     }
-    co_await listen(*waiter_, homes_, limits_, listens_);
+    co_await wait_for(PendingListen{waiter_.get(), homes_, &limits_, &listens_});
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
@@ -185,7 +185,7 @@ Flow PlaceInQueue::ask_and_sleep() {
 Flow PlaceInQueue::await_message() {
     woken_ = false;
     for (bool withdrawn = false; now_is_before(sleep_until_);) {
-        co_await sleep(*waiter_, sleep_until_, limits_.stop, message_);
+        co_await wait_for(PendingMessage{waiter_.get(), sleep_until_, &limits_.stop, &message_});
         woken_ = message_.ticket == terms_.ticket;
         if (woken_) break;
         if (!message_.connected) {
