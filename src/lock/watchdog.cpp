@@ -35,30 +35,27 @@ class Watchdog::Impl {
             const ScopedSignalBlock blocked;
             // The thread shares the ownership of the renewals, because it may outlive this worker, see the
             // destructor.
-            thread_ = std::thread{[renewals = renewals_, stop = stop_.get_token()] { renewals->run(stop); }};
+            thread_ =
+                std::jthread{[renewals = renewals_](const std::stop_token& stop) { renewals->run(stop); }};
         }
 
         /// Ends the thread. A callback that the thread itself has called may destroy the watchdog. The thread
         /// cannot wait for itself then. Therefore it is detached, and ends after the callback.
         ~Worker() {
             stop();
-            if (thread_.get_id() == std::this_thread::get_id())
-                thread_.detach();
-            else
-                thread_.join();
+            if (thread_.get_id() == std::this_thread::get_id()) thread_.detach();
         }
         Worker(const Worker&) = delete;
         Worker& operator=(const Worker&) = delete;
 
         detail::BlockingRenewals& renewals() noexcept { return *renewals_; }
-        void stop() noexcept { stop_.request_stop(); }
+        void stop() noexcept { thread_.request_stop(); }
 
         const Nodes* nodes = nullptr;  ///< whose locks it extends, or has extended last
 
     private:
         std::shared_ptr<detail::BlockingRenewals> renewals_;
-        std::stop_source stop_{};
-        std::thread thread_{};
+        std::jthread thread_{};
     };
 
 public:
