@@ -114,7 +114,7 @@ private:
 
     const LockParts lock_;
     Entropy& entropy_;
-    const algorithm::AcquireLimits& limits_;
+    const algorithm::AcquireLimits limits_;
     const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
     std::optional<Acquire> acquire_{};        // empty until that release has ended

@@ -141,19 +141,10 @@ private:
 using ExtendJob = FlowJob<flow::ExtendLock>;
 using ReleaseJob = FlowJob<flow::ReleaseLock>;
 
-/// The limits of an acquisition, with a stop token of its own.
-struct LimitsWithStop {
-    explicit LimitsWithStop(algorithm::AcquireLimits given) : limits(std::move(given)) {
-        limits.stop = stop.get_token();
-    }
-    std::stop_source stop{};
-    algorithm::AcquireLimits limits;
-};
-
-class AcquireJob final : LimitsWithStop, public FlowJob<flow::AcquireLock> {
+class AcquireJob final : public FlowJob<flow::AcquireLock> {
 public:
-    AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& given)
-        : LimitsWithStop(given), FlowJob(lock, lock.context.entropy(), limits) {}
+    AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits, std::stop_source stop)
+        : FlowJob(lock, lock.context.entropy(), limits), stop_(std::move(stop)) {}
 
     /// If the flow fails, sends what it has left to do before the operation ends.
     bool advance() override {
@@ -169,7 +160,7 @@ public:
     }
 
     void cancel() noexcept override {
-        stop.request_stop();
+        stop_.request_stop();
         lock_.task.wake();
     }
 
@@ -191,14 +182,17 @@ private:
         return true;
     }
 
+    std::stop_source stop_;              // of the limits
     std::exception_ptr failure_{};       // the exception of the flow, with which the operation ends
     Clock::time_point release_until_{};  // if the flow has failed: when its keys have expired
 };
 
 }  // namespace
 
-std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits) {
-    return std::make_unique<AcquireJob>(lock, limits);
+std::unique_ptr<Job> acquire_job(const JobContext& lock, algorithm::AcquireLimits limits) {
+    std::stop_source stop;
+    limits.stop = stop.get_token();
+    return std::make_unique<AcquireJob>(lock, limits, std::move(stop));
 }
 
 std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl) {

@@ -52,7 +52,7 @@ struct JobContext {
 
 /// Return the job of an operation, see flow/lock_operations.hpp. release_job() ends the validity of the lease
 /// at once.
-std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits);
+std::unique_ptr<Job> acquire_job(const JobContext& lock, algorithm::AcquireLimits limits);
 std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl);
 std::unique_ptr<Job> release_job(const JobContext& lock, std::uint64_t acquisition, flow::Replies replies);
 
