@@ -47,8 +47,12 @@ Flow Release::run() {
     const bool in_time = now < lease_.valid_until;
     const auto request = request_at(now);
     lease_.released = true;
-    const RoundLimits limits{};
+    const RoundLimits limits{.awaits_answers = awaited_};
     co_await ask(request, limits, votes_);
+    if (!awaited_) {
+        lease_ = {};
+        co_return std::error_code{};
+    }
     if (request.command.queue) record_contention(nodes(), resources_, votes_);
     // An earlier release may have deleted the key, so the refusal of a repeated one is a confirmation.
     const auto gone = votes_.granted() + (again ? votes_.refused() : 0);
@@ -61,14 +65,6 @@ Flow Release::run() {
     const bool answered = votes_.granted() + votes_.refused() >= quorum(votes_.size());
     if ((answered && error != Errc::no_quorum) || clock_.now() >= lease_.valid_until) lease_ = {};
     co_return error;
-}
-
-Flow Release::run_without_waiting() {
-    const auto request = request_at(clock_.now());
-    const RoundLimits limits{.awaits_answers = false};
-    co_await ask(request, limits, votes_);
-    lease_ = {};
-    co_return std::error_code{};
 }
 
 Request Release::request_at(Clock::time_point now) noexcept {
@@ -104,7 +100,7 @@ Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& le
 
 Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {
     flow::BlockingOperation operation{nodes};
-    flow::Release release{operation, clock, resources, lease, fair};
+    flow::Release release{operation, clock, resources, lease, fair, flow::Replies::awaited};
     const auto error = flow::run_blocking(operation, release.run());
     return release.take_result(error);
 }

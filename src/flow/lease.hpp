@@ -37,25 +37,30 @@ private:
     algorithm::RoundResult round_;
 };
 
+/// Whether a release waits for the replies of the nodes. A fair lock waits for them in any case, because they
+/// say whether other clients wait for the lock.
+enum class Replies : bool { not_awaited, awaited };
+
 /// The release of a lease. The arguments must outlive it. If a flow is destroyed before its end, the release
 /// can be repeated.
 class Release final : public Steps {
 public:
-    Release(Operation& operation, Clock& clock, Resources resources, Lease& lease, bool fair)
+    Release(Operation& operation, Clock& clock, Resources resources, Lease& lease, bool fair, Replies replies)
         : Steps(operation),
           clock_(clock),
           resources_(resources),
           lease_(lease),
           fair_(fair),
+          awaited_(fair || replies == Replies::awaited),
           votes_(nodes().blank_tally()) {}
 
-    /// See algorithm::release().
+    /// See algorithm::release(). If the replies are not awaited, ends without an error, and the lease is
+    /// empty afterwards.
     Flow run();
     /// Returns the result of run(), which has ended with this error.
-    Result take_result(std::error_code error) noexcept { return Result{error, std::move(votes_), 1, {}}; }
-    /// Releases the lease as run() does, but without waiting for the replies. The lease is empty afterwards.
-    /// Ends without an error.
-    Flow run_without_waiting();
+    Result take_result(std::error_code error) noexcept {
+        return awaited_ ? Result{error, std::move(votes_), 1, {}} : Result{error};
+    }
     /// Returns the command that releases the lease at this instant, for a release without a flow. It refers
     /// to this object.
     Request request_at(Clock::time_point now) noexcept;
@@ -65,6 +70,7 @@ private:
     const Resources resources_;
     Lease& lease_;
     const bool fair_;
+    const bool awaited_;
     QueueTerms queue_{};
     Tally votes_;
 };

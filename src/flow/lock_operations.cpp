@@ -10,10 +10,9 @@ ReleaseLock::ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acq
     : Steps(operation),
       lock_(std::move(lock)),
       acquisition_(acquisition),
-      awaited_(replies == Replies::awaited || lock_.state->options().fair),
       lease_(begin()),
-      release_(operation, lock_.state->clock(), lock_.state->resources(), lease_,
-               lock_.state->options().fair) {}
+      release_(operation, lock_.state->clock(), lock_.state->resources(), lease_, lock_.state->options().fair,
+               replies) {}
 
 /// Ends the validity, and returns the lease to release. Returns an empty lease if there is none. A release
 /// that was not confirmed can be repeated, but once the validity has ended, this is needless.
@@ -29,7 +28,7 @@ Flow ReleaseLock::run() {
     auto& state = *lock_.state;
     std::error_code error = Errc::not_held;
     if (!before_.empty()) {
-        const auto releasing = awaited_ ? release_.run() : release_.run_without_waiting();
+        const auto releasing = release_.run();
         error = co_await releasing;
         co_await wait_for(PendingDescription{&state, &before_, {}});  // a ttl of 0 deletes the description
     }

@@ -29,10 +29,6 @@ struct LockParts {
     detail::Renewer* watchdog;
 };
 
-/// Whether a release waits for the replies of the nodes. A fair lock waits for them in any case, because they
-/// say whether other clients wait for the lock.
-enum class Replies : bool { not_awaited, awaited };
-
 /// The release of one acquisition of a lock.
 class ReleaseLock final : public Steps {
 public:
@@ -44,7 +40,7 @@ public:
     Flow run();
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error) noexcept {
-        return awaited_ && !before_.empty() ? release_.take_result(error) : Result{error};
+        return before_.empty() ? Result{error} : release_.take_result(error);
     }
     /// Calls `send` with the release that is left to do if run() has not ended. `send` need not wait for the
     /// replies.
@@ -58,7 +54,6 @@ private:
 
     const LockParts lock_;
     const std::uint64_t acquisition_;
-    const bool awaited_;
     Lease lease_;                  // what is left to release
     const Lease before_ = lease_;  // what was to be released at the beginning
     Release release_;
