@@ -1,5 +1,6 @@
 #include "lock_operations.hpp"
 
+#include <new>
 #include <stop_token>
 
 namespace redlock::flow {
@@ -113,6 +114,20 @@ Flow AcquireLock::release_earlier() {
     }
     earlier_.reset();
     co_return std::error_code{};
+}
+
+// ---- Failing
+
+std::error_code error_of_exception() noexcept {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    } catch (const std::system_error& error) {  // no thread for the watchdog
+        if (error.code()) return error.code();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): see below
+    }
+    return Errc::no_quorum;  // a Nodes of the user has broken its contract
 }
 
 }  // namespace redlock::flow

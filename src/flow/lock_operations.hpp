@@ -116,4 +116,7 @@ private:
     bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease
 };
 
+/// Returns the error of an operation that has thrown the current exception.
+std::error_code error_of_exception() noexcept;
+
 }  // namespace redlock::flow

@@ -39,17 +39,6 @@ std::error_code cannot_acquire() noexcept {
     return std::make_error_code(std::errc::invalid_argument);
 }
 
-/// Returns the error of an operation that has thrown the current exception.
-std::error_code error_of_exception() {
-    try {
-        throw;
-    } catch (const std::bad_alloc&) {
-        return std::make_error_code(std::errc::not_enough_memory);
-    } catch (...) {  // a Nodes implementation of the user has broken its contract
-        return Errc::no_quorum;
-    }
-}
-
 }  // namespace
 
 detail::Renewer* loop_watchdog() noexcept {
@@ -159,7 +148,7 @@ void AsyncLock::Impl::run_job() {
     try {
         if (job_->advance()) ended_.emplace();
     } catch (...) {
-        ended_ = error_of_exception();
+        ended_ = flow::error_of_exception();
         job_.reset();
     }
     is_in_job_ = false;

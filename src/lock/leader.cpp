@@ -103,13 +103,9 @@ void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
 }
 
 void Leader::campaign(detail::TermSequence& sequence) {
-    try {
-        auto result = lock_.acquire_within(
-            {.attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
-        sequence.campaigned(std::move(result), lock_.remaining());
-    } catch (...) {  // a Nodes of the user that throws
-        sequence.campaign_failed(std::current_exception());
-    }
+    auto result = lock_.acquire_within(
+        {.attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
+    sequence.campaigned(std::move(result), lock_.remaining());
 }
 
 void Leader::lead(detail::TermSequence& sequence, const Work& work) {

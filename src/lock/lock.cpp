@@ -9,14 +9,19 @@
 #include "../flow/lock_operations.hpp"
 #include "lease_state.hpp"
 
-#include <new>
 #include <system_error>
 
 namespace redlock {
 namespace {
 
-Result no_memory() noexcept {
-    return Result{std::make_error_code(std::errc::not_enough_memory)};
+/// Runs an operation of a lock, and returns its result. An exception becomes a result, too.
+template <class Operation>
+Result run_operation(Operation operation) noexcept {
+    try {
+        return operation();
+    } catch (...) {
+        return Result{flow::error_of_exception()};
+    }
 }
 
 }  // namespace
@@ -83,7 +88,7 @@ void Lock::lock() {
 
 Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    try {
+    return run_operation([&] {
         if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
             state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
                                                           state_->acquires());
@@ -91,12 +96,7 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
         flow::AcquireLock acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
         const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
         return acquire.take_result(error);
-    } catch (const std::bad_alloc&) {
-        return no_memory();
-    } catch (const std::system_error& error) {  // no thread for the watchdog
-        if (!error.code()) throw;               // a Nodes of the user that throws
-        return Result{error.code()};
-    }
+    });
 }
 
 // ---- Extending
@@ -105,14 +105,12 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                       nodes_->quarantine());
     if (!in_owning_process()) return Result{Errc::not_held};
-    try {
+    return run_operation([&] {
         flow::BlockingOperation operation{*nodes_};
         flow::ExtendLock extension{operation, {state_, options_.watchdog}, ttl};
         const auto error = flow::run_blocking(operation, extension.run());
         return extension.take_result(error);
-    } catch (const std::bad_alloc&) {
-        return no_memory();
-    }
+    });
 }
 
 // ---- Releasing
@@ -128,31 +126,24 @@ void Lock::unlock() noexcept {
 /// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
 /// the lock has been acquired again since.
 Result Lock::release_current(flow::Replies replies) noexcept {
-    try {
-        if (!in_owning_process()) return Result{Errc::not_held};
-        const auto& context = detail::renewal_context();
-        const auto number = context.lost_lease == state_.get() ? context.number : state_->number();
-        return release_numbered(number, replies);
-    } catch (const std::bad_alloc&) {
-        return no_memory();
-    } catch (...) {  // a Nodes implementation of the user has broken its contract
-        return Result{Errc::no_quorum};
-    }
+    if (!in_owning_process()) return Result{Errc::not_held};
+    const auto& context = detail::renewal_context();
+    const auto number = context.lost_lease == state_.get() ? context.number : state_->number();
+    return release_numbered(number, replies);
 }
 
 Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
-    flow::BlockingOperation operation{*nodes_};
-    flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
-    const auto error = flow::run_blocking(operation, release.run());
-    return release.take_result(error);
+    return run_operation([&] {
+        flow::BlockingOperation operation{*nodes_};
+        flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
+        const auto error = flow::run_blocking(operation, release.run());
+        return release.take_result(error);
+    });
 }
 
 void Lock::release_quietly() noexcept {
-    try {
-        if (in_owning_process() && !state_->lease().empty())
-            (void)release_numbered(state_->number(), flow::Replies::not_awaited);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): nobody reads the result
-    }
+    if (in_owning_process() && !state_->lease().empty())
+        (void)release_numbered(state_->number(), flow::Replies::not_awaited);
 }
 
 }  // namespace redlock

@@ -29,12 +29,6 @@ void TermSequence::campaigned(Result result, std::chrono::nanoseconds remaining)
     state_ = error_ ? State::resigning : State::leading;
 }
 
-void TermSequence::campaign_failed(std::exception_ptr failure) noexcept {
-    if (state_ != State::campaigning) return;
-    failure_ = std::move(failure);
-    state_ = State::resigned;
-}
-
 void TermSequence::work_ended(const std::stop_token& lost) noexcept {
     if (state_ != State::leading) return;
     if (lost.stop_requested() && !stop_.stop_requested()) error_ = Errc::lost;

@@ -29,7 +29,7 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 ///                 |                      | begin_term() → campaigning
 ///     campaigning | acquires the lock    | campaigned(): elected → leading
 ///                 |                      | elected, but the work must not begin → resigning
-///                 |                      | not elected, or campaign_failed() → resigned
+///                 |                      | not elected → resigned
 ///     leading     | has the work done    | work_ended(), work_failed() or work_not_begun() → resigning
 ///     resigning   | releases the lock    | released() → resigned
 ///                 |                      | work_failed() → resigning, with the exception
@@ -65,9 +65,6 @@ public:
     /// watchdog would end the term at once. The term then fails with `cancelled` or `validity_exhausted`.
     void campaigned(Result result, std::chrono::nanoseconds remaining) noexcept;
 
-    /// The acquisition has thrown this exception, which is then the outcome of the term.
-    void campaign_failed(std::exception_ptr failure) noexcept;
-
     /// The work has ended without an exception. `lost` is Term::lost(). The term fails if a stop is requested
     /// on it. A stop that the caller has requested also stops Term::lost(), so it always counts as the cause.
     void work_ended(const std::stop_token& lost) noexcept;
@@ -82,7 +79,7 @@ public:
     /// has failed, if it has.
     void released(Result result) noexcept;
 
-    /// Returns the result of the term, or throws the exception of the work or of the acquisition.
+    /// Returns the result of the term, or throws the exception of the work.
     Result outcome();
 
     /// Reports the outcome of the term to the functions of the user. They may call end(). Returns the pause

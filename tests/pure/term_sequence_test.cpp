@@ -103,7 +103,6 @@ constexpr Call elected_stopped{"elected_stopped", [](Sequence& its) {
                                    its.it.campaigned(success, margin + 1ns);
                                }};
 constexpr Call not_elected{"not_elected", [](Sequence& its) { its.it.campaigned(no_quorum, 0s); }};
-constexpr Call campaign_failed{"campaign_failed", [](Sequence& its) { its.it.campaign_failed(broken()); }};
 constexpr Call work_ended{"work_ended", [](Sequence& its) { its.it.work_ended(its.lost.get_token()); }};
 constexpr Call work_failed{"work_failed", [](Sequence& its) { its.it.work_failed(broken()); }};
 constexpr Call work_not_begun{"work_not_begun", [](Sequence& its) {
@@ -132,7 +131,6 @@ constexpr Row rows[] = {
     {State::campaigning, elected_late, State::resigning},
     {State::campaigning, elected_stopped, State::resigning},
     {State::campaigning, not_elected, State::resigned},
-    {State::campaigning, campaign_failed, State::resigned},
     {State::leading, work_ended, State::resigning},
     {State::leading, work_failed, State::resigning},
     {State::leading, work_not_begun, State::resigning},
