@@ -44,7 +44,7 @@ private:
 
     void act();
     void campaign();
-    void lead();
+    void lead(AsyncTerm::End end);
     void end_work(std::uint64_t term, std::exception_ptr failure) noexcept;
     void resign();
     void report();
@@ -98,18 +98,23 @@ void AsyncLeader::Impl::act() {
     switch (sequence_.state()) {
         case State::idle: return finish({});
         case State::campaigning: return campaign();
-        case State::leading: return lead();
+        case State::leading: return;  // campaign() has called lead()
         case State::resigning: return resign();
         case State::resigned: return report();
         case State::pausing: return wake();
     }
 }
 
+/// Allocates `end` before the acquisition, so that an elected leader can lead without further memory.
 void AsyncLeader::Impl::campaign() {
     try {
+        AsyncTerm::End end = [self = shared_from_this(), term = ++number_](std::exception_ptr failure) {
+            self->end_work(term, std::move(failure));
+        };
         lock_.acquire_within({.attempts = options_.retry.attempts, .wait_while_held = true},
-                             [this](Result result) {
+                             [this, end = std::move(end)](Result result) mutable {
                                  sequence_.campaigned(std::move(result), lock_.remaining());
+                                 if (sequence_.state() == State::leading) return lead(std::move(end));
                                  act();
                              });
     } catch (const std::bad_alloc&) {
@@ -120,19 +125,11 @@ void AsyncLeader::Impl::campaign() {
 
 /// Calls the work. If it throws, its AsyncTerm has ended the term already, or has been moved to another place
 /// and cannot end it any more.
-void AsyncLeader::Impl::lead() {
+void AsyncLeader::Impl::lead(AsyncTerm::End end) {
     const auto self = shared_from_this();
     const auto work = work_;
-    const auto number = ++number_;
+    const auto number = number_;
     term_.emplace(Term{lock_.acquisition(), context->clock()});
-    AsyncTerm::End end;
-    try {
-        end = [self, number](std::exception_ptr failure) { self->end_work(number, std::move(failure)); };
-    } catch (const std::bad_alloc&) {
-        sequence_.work_not_begun(std::make_error_code(std::errc::not_enough_memory));
-        term_.reset();
-        return act();
-    }
     try {
         (*work)(AsyncTerm{*term_, std::move(end)});
     } catch (...) {

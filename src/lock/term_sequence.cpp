@@ -41,12 +41,6 @@ void TermSequence::work_failed(std::exception_ptr failure) noexcept {
     state_ = State::resigning;
 }
 
-void TermSequence::work_not_begun(std::error_code why) noexcept {
-    if (state_ != State::leading) return;
-    error_ = why;
-    state_ = State::resigning;
-}
-
 void TermSequence::released(Result result) noexcept {
     if (state_ != State::resigning) return;
     if (error_) result.conclude(error_, result.attempts());

@@ -30,7 +30,7 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 ///     campaigning | acquires the lock    | campaigned(): elected → leading
 ///                 |                      | elected, but the work must not begin → resigning
 ///                 |                      | not elected → resigned
-///     leading     | has the work done    | work_ended(), work_failed() or work_not_begun() → resigning
+///     leading     | has the work done    | work_ended() or work_failed() → resigning
 ///     resigning   | releases the lock    | released() → resigned
 ///                 |                      | work_failed() → resigning, with the exception
 ///     resigned    | looks at the outcome | report() → pausing, or idle if it throws
@@ -71,9 +71,6 @@ public:
 
     /// The work has failed with this exception. AsyncTerm can have ended the work before the exception comes.
     void work_failed(std::exception_ptr failure) noexcept;
-
-    /// The work could not begin for this reason.
-    void work_not_begun(std::error_code why) noexcept;
 
     /// The release of the lock has this result. It is the result of the term, with the reason why the term
     /// has failed, if it has.

@@ -105,9 +105,6 @@ constexpr Call elected_stopped{"elected_stopped", [](Sequence& its) {
 constexpr Call not_elected{"not_elected", [](Sequence& its) { its.it.campaigned(no_quorum, 0s); }};
 constexpr Call work_ended{"work_ended", [](Sequence& its) { its.it.work_ended(its.lost.get_token()); }};
 constexpr Call work_failed{"work_failed", [](Sequence& its) { its.it.work_failed(broken()); }};
-constexpr Call work_not_begun{"work_not_begun", [](Sequence& its) {
-                                  its.it.work_not_begun(std::make_error_code(std::errc::not_enough_memory));
-                              }};
 constexpr Call released{"released", [](Sequence& its) { its.it.released(success); }};
 constexpr Call not_released{"not_released", [](Sequence& its) { its.it.released(no_quorum); }};
 constexpr Call report{"report", [](Sequence& its) { (void)its.it.report(); }};
@@ -133,7 +130,6 @@ constexpr Row rows[] = {
     {State::campaigning, not_elected, State::resigned},
     {State::leading, work_ended, State::resigning},
     {State::leading, work_failed, State::resigning},
-    {State::leading, work_not_begun, State::resigning},
     {State::resigning, released, State::resigned},
     {State::resigning, not_released, State::resigned},
     {State::resigning, work_failed, State::resigning},
@@ -246,13 +242,6 @@ TEST(TermSequenceOutcome, SucceedsAfterATermThatFailed) {
     its.it.work_ended(its.lost.get_token());
     EXPECT_THAT(outcome_of(its), Succeeds());
     EXPECT_THAT(its.failures, ElementsAre(FailsWith(Errc::lost)));
-}
-
-TEST(TermSequenceOutcome, IsTheErrorOfWorkThatCouldNotBegin) {
-    Sequence its;
-    its.go_to(State::leading);
-    work_not_begun.make(its);
-    EXPECT_THAT(outcome_of(its), FailsWith(std::make_error_code(std::errc::not_enough_memory)));
 }
 
 // The work has ended its AsyncTerm, which has reported an exception, too, and then throws.
