@@ -16,7 +16,6 @@ void TermSequence::begin(State state, std::stop_token stop) noexcept {
 }
 
 void TermSequence::campaigned(Result result, std::chrono::nanoseconds remaining) noexcept {
-    if (state_ != State::campaigning) return;
     if (!result) {
         result_ = std::move(result);
         state_ = State::resigned;
@@ -30,7 +29,6 @@ void TermSequence::campaigned(Result result, std::chrono::nanoseconds remaining)
 }
 
 void TermSequence::work_ended(const std::stop_token& lost) noexcept {
-    if (state_ != State::leading) return;
     if (lost.stop_requested() && !stop_.stop_requested()) error_ = Errc::lost;
     state_ = State::resigning;
 }
@@ -42,7 +40,6 @@ void TermSequence::work_failed(std::exception_ptr failure) noexcept {
 }
 
 void TermSequence::released(Result result) noexcept {
-    if (state_ != State::resigning) return;
     if (error_) result.conclude(error_, result.attempts());
     error_ = {};
     result_ = std::move(result);
@@ -86,7 +83,6 @@ int TermSequence::report_outcome() {
 }
 
 void TermSequence::pause_ended() noexcept {
-    if (state_ != State::pausing) return;
     state_ = stop_.stop_requested() ? State::idle : State::campaigning;
 }
 

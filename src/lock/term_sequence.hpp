@@ -38,8 +38,9 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 ///     pausing     | waits for the pause  | pause_ended(): a stop is requested → idle
 ///                 |                      | otherwise → campaigning
 ///
-/// end() leads from each state to idle. A function that is called in another state does nothing, except that
-/// report() and outcome() must only be called in the state resigned.
+/// end() leads from each state to idle. The other functions must only be called in the states of the table.
+/// There are three exceptions: in another state begin(), begin_term() and work_failed() do nothing, because
+/// the work may have ended the sequence and then throw.
 class TermSequence {
 public:
     enum class State { idle, campaigning, leading, resigning, resigned, pausing };
