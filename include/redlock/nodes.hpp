@@ -20,6 +20,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/inplace_vector.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 
@@ -209,30 +210,15 @@ class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
 
-    Tally() noexcept {}  // NOLINT(modernize-use-equals-default): `= default` deletes it, because of the union
-    explicit Tally(Names names) noexcept : names_(std::move(names)) {
-        std::uninitialized_default_construct_n(reports_.data(), size());
-        for (std::size_t node = 0; node < size(); ++node) reports_[node].name = (*names_)[node];
+    Tally() = default;
+    explicit Tally(const Names& names) : names_(names), reports_(names->size()) {
+        for (std::size_t node = 0; node < size(); ++node) reports_[node].name = (*names)[node];
     }
-    Tally(const Tally& other) {
-        std::uninitialized_copy_n(other.reports_.data(), other.size(), reports_.data());
-        names_ = other.names_;
-    }
-    /// The tally that was moved from has no reports.
-    Tally(Tally&& other) noexcept { take(other); }
-    Tally& operator=(const Tally& other) { return *this = Tally{other}; }
-    Tally& operator=(Tally&& other) noexcept {
-        if (this == &other) return *this;
-        std::destroy_n(reports_.data(), size());
-        take(other);
-        return *this;
-    }
-    ~Tally() { std::destroy_n(reports_.data(), size()); }
 
-    std::size_t size() const noexcept { return names_ ? names_->size() : 0; }
+    std::size_t size() const noexcept { return reports_.size(); }
     NodeReport& operator[](std::size_t node) noexcept { return reports_[node]; }
     const NodeReport& operator[](std::size_t node) const noexcept { return reports_[node]; }
-    std::span<const NodeReport> reports() const noexcept { return {reports_.data(), size()}; }
+    std::span<const NodeReport> reports() const noexcept { return reports_; }
 
     void grant(std::size_t node, std::uint64_t count = 0) noexcept {
         vote(node, Vote::granted);
@@ -270,18 +256,8 @@ private:
         return result;
     }
 
-    /// Takes the reports of the other tally. Requires that this one has none.
-    void take(Tally& other) noexcept {
-        const auto reports = other.size();
-        std::uninitialized_move_n(other.reports_.data(), reports, reports_.data());
-        std::destroy_n(other.reports_.data(), reports);
-        names_ = std::move(other.names_);
-    }
-
     Names names_{};
-    union {
-        std::array<NodeReport, max_nodes> reports_;  // of which the first size() exist
-    };
+    detail::InplaceVector<NodeReport, max_nodes> reports_{};
 };
 
 /// The connection of one waiting client to its home node, on which it receives the message that wakes it

@@ -26,16 +26,16 @@ RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers
       node_timeout_(node_timeout),
       round_(round),
       woken_(woken),
-      now_(clock_.now()) {
+      now_(clock_.now()),
+      contacts_(size()) {
     if (!table_.clusters().empty()) {
         table_.find_debtors();
         table_.leave_former_servers(now_);
     }
     for (std::size_t node = 0; node < size(); ++node) {
         const auto route = table_.route(node, command(), now_);
-        nodes_[node] = route.node;
-        if (route.asking) asking_.set(node);
-        nodes_[node]->refresh(now_, round_);
+        contacts_[node] = {.node = route.node, .asking = route.asking};
+        route.node->refresh(now_, round_);
     }
 }
 
@@ -79,7 +79,8 @@ void RoundDriver::ask(std::size_t node) {
     // another connection. The node would refuse an extension that overtakes this SET.
     if (round_.requests().size() > 1)
         for (std::size_t i = 0; i < round_.requests().size(); ++i)
-            if (round_.includes(node, i) && nodes_[node]->could_overtake(round_.requests()[i].command) &&
+            if (round_.includes(node, i) &&
+                contacts_[node].node->could_overtake(round_.requests()[i].command) &&
                 !round_.exclude(node, i, detail::set_is_pending, now_))
                 return;
     if (join(node)) begin(node);
@@ -92,16 +93,16 @@ void RoundDriver::ask(std::size_t node) {
 /// another connection and calls begin() for it. After that, the outer call of begin() has nothing left to
 /// do, because its connection is not the connection of the node any more.
 void RoundDriver::begin(std::size_t node) {
-    const auto* const connection = connections_[node];
+    const auto* const connection = contacts_[node].connection;
     proceed(node);
-    if (round_.is_connecting(node) && connections_[node] == connection)
-        connections_[node]->wait_to_write(*this);
+    if (round_.is_connecting(node) && contacts_[node].connection == connection)
+        contacts_[node].connection->wait_to_write(*this);
 }
 
 /// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.
 bool RoundDriver::join(std::size_t node) {
     const auto [connection, worth_waiting_for, obstacle] =
-        nodes_[node]->join(round_.requests(), now_, round_.needs(node));
+        contacts_[node].node->join(round_.requests(), now_, round_.needs(node));
     if (obstacle) {  // The command cannot be sent now.
         for (std::size_t i = 0; i < round_.requests().size(); ++i)
             if (round_.includes(node, i)) round_.exclude(node, i, obstacle, now_);
@@ -111,7 +112,7 @@ bool RoundDriver::join(std::size_t node) {
         round_.on_postponed(node);
         return false;
     }
-    connections_[node] = connection;
+    contacts_[node].connection = connection;
     round_.on_join(node, worth_waiting_for);
     // A release or the deletion of a description must be sent even if the round ends before the connection is
     // ready. If the connection breaks while it is being made, a release must be sent again. Therefore it is
@@ -123,10 +124,10 @@ bool RoundDriver::join(std::size_t node) {
 void RoundDriver::give_up(const Step& step) {
     std::string detail = step.detail;
     if (detail == detail::while_connecting) {
-        detail = nodes_[step.node]->with_server(connections_[step.node]->unfinished_step());
+        detail = contacts_[step.node].node->with_server(contacts_[step.node].connection->unfinished_step());
         round_.explain(step.node, detail);
     }
-    if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, detail}, now_);
+    if (step.timed_out) contacts_[step.node].node->failed({Errc::timed_out, detail}, now_);
     leave(step.node, step.timed_out);
 }
 
@@ -150,8 +151,8 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     using namespace std::chrono_literals;
     if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
     const auto node = round_.only_one_sent();
-    if (!node || !connections_[*node]->ready() || connections_[*node]->unsent()) return false;
-    now_ = nodes_[*node]->blocking_receive(*connections_[*node]);
+    if (!node || !contacts_[*node].connection->ready() || contacts_[*node].connection->unsent()) return false;
+    now_ = contacts_[*node].node->blocking_receive(*contacts_[*node].connection);
     return true;
 }
 
@@ -159,8 +160,8 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
-    if (nodes_[node]->cluster() && follow_servers(node)) return;
-    auto& connection = *connections_[node];
+    if (contacts_[node].node->cluster() && follow_servers(node)) return;
+    auto& connection = *contacts_[node].connection;
     // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
     // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
@@ -175,7 +176,7 @@ void RoundDriver::proceed(std::size_t node) {
 /// release does not wait for the end of the handshake. If the server is frozen, it executes the release when
 /// it runs again.
 bool RoundDriver::may_send(std::size_t node) {
-    auto& connection = *connections_[node];
+    auto& connection = *contacts_[node].connection;
     const bool may_write = connection.may_write(round_.effect(), now_);
     if (!may_write && connection.ready()) round_.on_held_back(node);
     return may_write;
@@ -193,7 +194,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
         leave(node);
     }
     if (out_of_memory_ || !round_.goes_on_waiting()) woken_.wake(*this);
-    return connections_[node] && round_.is_connecting(node);
+    return contacts_[node].connection && round_.is_connecting(node);
 }
 
 /// The command of a round as it is sent to one node. The QueueTerms of a command say what it does with the
@@ -219,35 +220,36 @@ struct RoundDriver::NodeCommand {
 
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
-    if (!awaits_reply_[node]) write(node);  // otherwise it was queued by join()
+    if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
 }
 
 /// Writes the commands of all requests that lack the vote of this node.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
-    awaits_reply_.set(node);
-    const auto asking = asking_[node] ? Asking::yes : Asking::no;
+    contacts_[node].awaits_reply = true;
+    const auto asking = contacts_[node].asking ? Asking::yes : Asking::no;
     // ASKING has an entry of its own in front.
-    first_number_[node] = connections_[node]->pending().next_number() + (asking_[node] ? 1 : 0);
+    contacts_[node].first_number =
+        contacts_[node].connection->pending().next_number() + (contacts_[node].asking ? 1 : 0);
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
-        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers(), &command_,
-                                        asking);
+        return contacts_[node].connection->send({&of_node.command, 1}, *this, round_.awaits_answers(),
+                                                &command_, asking);
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < round_.requests().size(); ++i)
         if (round_.lacks_vote(node, i)) commands.push_back(requests[i].command);
-    connections_[node]->send(commands, *this, round_.awaits_answers());
+    contacts_[node].connection->send(commands, *this, round_.awaits_answers());
 }
 
 /// One server must not have two votes. If the same server already answers for another node, ends the part of
 /// this node in the round, and returns true. A release is sent to both nodes nevertheless.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
-    const auto& run_id = connections_[node]->run_id();
+    const auto& run_id = contacts_[node].connection->run_id();
     if (run_id.empty() || round_.is_release()) return false;
     const auto other = servers_.other_node_of(node, run_id, now_);
-    if (other) fail(node, Errc::same_server, "as " + nodes_[*other]->name());
+    if (other) fail(node, Errc::same_server, "as " + contacts_[*other].node->name());
     return other.has_value();
 }
 
@@ -258,7 +260,7 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 }
 
 void RoundDriver::take_answers(std::size_t node) {
-    auto& connection = *connections_[node];
+    auto& connection = *contacts_[node].connection;
     // If the connection broke, the node has failed, whatever it answered before.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)
@@ -268,7 +270,7 @@ void RoundDriver::take_answers(std::size_t node) {
 
 /// Reports the answer to the round as a vote. Returns true if another answer may have arrived already.
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
-    auto& connection = *connections_[node];
+    auto& connection = *contacts_[node].connection;
     const auto& reply = answer.reply;
     if (answer.is_form_refused(reply)) {
         // The command can be sent in several forms. The server does not know the digest of the script, or
@@ -281,7 +283,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
-    const bool redirected = nodes_[node]->cluster() && reply.kind == detail::Reply::Kind::error &&
+    const bool redirected = contacts_[node].node->cluster() && reply.kind == detail::Reply::Kind::error &&
                             detail::parse_redirection(reply.text).has_value();
     if (redirected && follow_redirection(node, answer)) return false;
     auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
@@ -291,12 +293,12 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, vote.cause, connection.detail());
         return false;
     }
-    if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
+    if (contacts_[node].node->has_sentinels() && may_be_replaced(vote.cause, reply)) {
         connection.fail(Errc::connection_failed, connection.quoted(reply.text));
         fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
     }
-    if (!round_.has_replied(node)) nodes_[node]->succeeded();
+    if (!round_.has_replied(node)) contacts_[node].node->succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     if (const auto hint = detail::hint_for(reply); vote.cause && !redirected && !hint.empty())
         text += "; " + std::string{hint};
@@ -305,7 +307,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     // A name or a proxy may lead to a new master by now, but only a new connection.
     if (vote.cause == Errc::read_only) connection.fail(vote.cause, text);
     const bool last = round_.on_vote(node, vote, std::move(text), now_);
-    awaits_reply_[node] = !last;
+    contacts_[node].awaits_reply = !last;
     if (last) leave(node);
     return !last;
 }
@@ -313,33 +315,33 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 /// Ends the round for a node that has failed. If its connection broke, a release is sent once more instead.
 /// `executed` is false if the reply of the server says that it has executed nothing.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
-    const auto told = nodes_[node]->with_server(detail);
-    nodes_[node]->failed({cause, told}, now_);
-    if (nodes_[node]->cluster() && !awaits_reply_[node] && round_.on_unreachable(node, now_))
-        if (const auto route = table_.route(node, command(), now_); route.node != nodes_[node])
+    const auto told = contacts_[node].node->with_server(detail);
+    contacts_[node].node->failed({cause, told}, now_);
+    if (contacts_[node].node->cluster() && !contacts_[node].awaits_reply && round_.on_unreachable(node, now_))
+        if (const auto route = table_.route(node, command(), now_); route.node != contacts_[node].node)
             return move_to(node, route, {});
-    const bool disconnected = connections_[node]->broken();
+    const bool disconnected = contacts_[node].connection->broken();
     const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.
     const auto route = table_.route(node, command(), now_);
-    move_to(node, route, connections_[node]->take_releases(*this));
+    move_to(node, route, contacts_[node].connection->take_releases(*this));
 }
 
 /// Leaves the connection, and sends the command over another one. `releases` is the command, if it is a
 /// release.
 void RoundDriver::move_to(std::size_t node, NodeTable::Route route, detail::PendingReplies releases) {
     leave(node);
-    nodes_[node] = route.node;
-    asking_.set(node, route.asking);
+    contacts_[node].node = route.node;
+    contacts_[node].asking = route.asking;
     try {
         if (join(node))
             begin(node);  // a release always gets a connection
         else if (round_.is_left_alone(node))
             report_left_alone(node);  // its time has begun already
     } catch (const std::bad_alloc&) {
-        nodes_[node]->repeat_later(std::move(releases));
+        contacts_[node].node->repeat_later(std::move(releases));
         throw;
     }
 }
@@ -350,12 +352,13 @@ void RoundDriver::move_to(std::size_t node, NodeTable::Route route, detail::Pend
 /// Before that, has the list of servers brought up to date if necessary. A server that has failed is not an
 /// aim, because the present one, if it is another, may know better.
 bool RoundDriver::follow_servers(std::size_t node) {
-    auto& connection = *connections_[node];
-    if (!round_.is_connecting(node) || awaits_reply_[node] || asking_[node]) return false;
+    auto& connection = *contacts_[node].connection;
+    if (!round_.is_connecting(node) || contacts_[node].awaits_reply || contacts_[node].asking) return false;
     if (connection.ready()) connection.fetch_servers(now_);
     auto* const serving = connection.ready() ? table_.served_by(node, command()) : nullptr;
-    if (!serving || serving == nodes_[node] || !serving->trusted(now_)) return false;
-    if (nodes_[node]->unanswered_set_of(command().owner)) return false;  // the command must follow its SET
+    if (!serving || serving == contacts_[node].node || !serving->trusted(now_)) return false;
+    if (contacts_[node].node->unanswered_set_of(command().owner))
+        return false;  // the command must follow its SET
     move_to(node, {serving}, {});
     return true;
 }
@@ -364,11 +367,12 @@ bool RoundDriver::follow_servers(std::size_t node) {
 /// possible. A release is then sent there later.
 bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingReply& answer) {
     const auto to = *detail::parse_redirection(answer.reply.text);
-    nodes_[node]->succeeded();
-    auto* const target = table_.redirected(*nodes_[node], to);
+    contacts_[node].node->succeeded();
+    auto* const target = table_.redirected(*contacts_[node].node, to);
     const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
     if (!follows) {
-        if (answer.releases()) nodes_[node]->cluster()->keep(answer, to, nodes_[node]->host());
+        if (answer.releases())
+            contacts_[node].node->cluster()->keep(answer, to, contacts_[node].node->host());
         return false;
     }
     const bool asking = to.kind == detail::Redirection::Kind::ask;
@@ -380,7 +384,7 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
 
 /// Reports that a node was not asked, because it has failed before.
 void RoundDriver::report_left_alone(std::size_t node) {
-    const auto failure = nodes_[node]->last_failure();
+    const auto failure = contacts_[node].node->last_failure();
     auto detail = "after: " + failure.cause.message();
     if (!failure.detail.empty()) detail += ", " + failure.detail;
     // A cause that does not go away by itself says more than `backing_off`.
@@ -390,19 +394,21 @@ void RoundDriver::report_left_alone(std::size_t node) {
 
 /// Does not wait any more for the replies that have not come. When they come, they are late.
 void RoundDriver::stop_awaiting(std::size_t node) noexcept {
-    if (awaits_reply_[node])
-        connections_[node]->stop_awaiting(*this, first_number_[node], round_.requests().size());
-    awaits_reply_.reset(node);
+    if (contacts_[node].awaits_reply)
+        contacts_[node].connection->stop_awaiting(*this, contacts_[node].first_number,
+                                                  round_.requests().size());
+    contacts_[node].awaits_reply = false;
 }
 
 /// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out,
 /// later rounds use another connection.
 void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
-    if (!connections_[node]) return;
+    if (!contacts_[node].connection) return;
     stop_awaiting(node);
-    connections_[node]->leave(*this);
-    if (timed_out && connections_[node]->was_ready()) connections_[node]->start_draining(now_);
-    connections_[node] = nullptr;
+    contacts_[node].connection->leave(*this);
+    if (timed_out && contacts_[node].connection->was_ready())
+        contacts_[node].connection->start_draining(now_);
+    contacts_[node].connection = nullptr;
 }
 
 }  // namespace redlock

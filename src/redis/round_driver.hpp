@@ -55,6 +55,15 @@ public:
     Clock::time_point now() const noexcept { return now_; }
 
 private:
+    /// What the round uses of one node.
+    struct Contact {
+        Node* node = nullptr;
+        Link* connection = nullptr;     // null if the round has none
+        std::int64_t first_number = 0;  // of the pending replies to the last write
+        bool awaits_reply = false;      // replies to this round can be pending on the connection
+        bool asking = false;            // the command is sent behind ASKING
+    };
+
     using Step = detail::QuorumRound::Step;
     struct NodeCommand;
 
@@ -88,15 +97,11 @@ private:
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
     WokenRounds& woken_;
-    bool has_ended_ = false;                      // end() was called
-    bool out_of_memory_ = false;                  // on_progress() had no memory; advance() then throws
-    Clock::time_point now_;                       // updated after each step that takes time
-    detail::CommandForEachNode command_{};        // of a round with one request: its bytes, encoded once
-    std::array<Link*, max_nodes> connections_{};  // null if the round has none
-    std::array<std::int64_t, max_nodes> first_number_{};  // of the pending replies to the last write
-    NodeSet awaits_reply_{};                // nodes on whose connection replies to this round can be pending
-    std::array<Node*, max_nodes> nodes_{};  // the one that is used of each node
-    NodeSet asking_{};                      // nodes to which the command is sent behind ASKING
+    bool has_ended_ = false;                // end() was called
+    bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
+    Clock::time_point now_;                 // updated after each step that takes time
+    detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
+    detail::InplaceVector<Contact, max_nodes> contacts_;
 };
 
 }  // namespace redlock

@@ -198,7 +198,8 @@ public:
           tallies_(tallies),
           size_(nodes),
           needed_(grants_needed()),
-          release_(effect() == KeyEffect::releases) {
+          release_(effect() == KeyEffect::releases),
+          nodes_(nodes) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
             for (std::size_t node = 0; node < size_; ++node)
@@ -235,8 +236,7 @@ public:
 
     /// Returns true if the request goes to the node and was not excluded.
     bool includes(std::size_t node, std::size_t request) const {
-        const auto& excluded = nodes_[node].excluded;
-        return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
+        return requests_[request].to[node] && (excluded_.empty() || !excluded_[request][node]);
     }
 
     /// Returns true if the request includes the node, and the vote of the node on it is missing.
@@ -250,7 +250,8 @@ public:
     /// no other request.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
-        nodes_[node].excluded.push_back(request);
+        excluded_.resize(requests_.size());
+        excluded_[request].set(node);
         return !end_if_complete(node);
     }
 
@@ -452,8 +453,6 @@ private:
         bool followed_moved = false;  // see on_redirected()
         bool followed_ask = false;
         std::uint8_t unreachable = 0;  // how many of its servers could not be reached
-        // The indices of the requests that the driver has excluded from this node.
-        std::vector<std::size_t> excluded{};
         // All requests before this index have the vote of the node, are excluded, or do not go to the node.
         std::size_t next_reply = 0;
         Clock::time_point asked_at{};  // when the step `ask` came
@@ -500,7 +499,9 @@ private:
     Clock::time_point end_ = Clock::never();        // the end of second_half
     Clock::time_point last_wait_began_ = Clock::time_point::min();
     bool overdue_ = false;  // the deadline of an awaited node had passed when the last wait began
-    std::array<Participant, max_nodes> nodes_{};
+    InplaceVector<Participant, max_nodes> nodes_;
+    std::vector<NodeSet>
+        excluded_{};  // the nodes from which each request was excluded; empty if there are none
 
     Count one_{};                // for a single request, so that no memory is allocated
     std::vector<Count> many_{};  // for several requests
@@ -508,8 +509,8 @@ private:
     std::size_t undecided_ = 0;  // the number of undecided requests
     std::size_t impossible_ = 0;
 
-    std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
-    std::span<const Participant> all() const noexcept { return {nodes_.data(), size_}; }
+    std::span<Participant> all() noexcept { return nodes_; }
+    std::span<const Participant> all() const noexcept { return nodes_; }
     std::size_t count_being_asked() const noexcept {
         return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
     }
