@@ -55,12 +55,11 @@ private:
         /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
         /// twice. It is called once.
         void operator()() {
-            if (outcome_->is_called_.exchange(true)) return;
-            auto handler = std::move(outcome_->handler_);
-            auto value = *std::move(outcome_->value_);
-            outcome_.reset();
+            const auto outcome = std::move(outcome_);
+            if (outcome->is_called_.exchange(true)) return;
+            auto handler = std::move(outcome->handler_);
             if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
-            std::move(handler)(std::move(value));
+            std::move(handler)(*std::move(outcome->value_));
         }
 
     private:
@@ -87,7 +86,7 @@ public:
           loop_(std::move(loop)) {}
 
     /// Throws std::bad_alloc only if there is no loop, or after its shutdown.
-    void operator()(Value value) && {
+    void operator()(Value&& value) && {
         outcome_->set(std::move(value));
         if (const auto loop = loop_.lock())
             loop->post(std::move(outcome_));
@@ -135,7 +134,7 @@ public:
                 const auto state = weak.lock();
                 if (state && type != net::cancellation_type::none) state->cancel(number);
             });
-        operation(*async, [weak = this->weak_from_this(), done = std::move(done)](Value value) mutable {
+        operation(*async, [weak = this->weak_from_this(), done = std::move(done)](Value&& value) mutable {
             if (const auto state = weak.lock()) state->under_way_ = false;
             std::move(done)(std::move(value));
         });
