@@ -147,10 +147,12 @@ bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
 }
 
-/// Counts unknown votes of these nodes as grants, because they have the count of the round already.
+/// Counts unknown votes of these nodes as grants, because they have the count of the round already. But a
+/// node whose server has voted for another node has no vote.
 void grant_unknown(Tally& raised, const NodeSet& counted) {
     for (std::size_t node = 0; node < raised.size(); ++node)
-        if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
+        if (counted[node] && raised[node].vote == Vote::unknown && raised[node].cause != Errc::same_server)
+            raised.grant(node);
 }
 
 /// Corrects the votes in `tally` after nodes have refused the token. If a node has reported its own count,

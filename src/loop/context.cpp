@@ -45,12 +45,7 @@ void Context::shut_down() noexcept {
     loop_->set_handler(nullptr);
     std::exchange(loop_, nullptr);
     renewals_.shut_down();
-    while (!members_.empty()) {
-        auto& member = *members_.front();
-        member.link_.splice(member.link_.end(), members_, member.node_);
-        member.listed_ = false;
-        member.shut_down();
-    }
+    while (auto* const member = members_.take()) member->shut_down();
     rounds_->detach();
     scheduler_->detach();
 }

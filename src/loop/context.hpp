@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/linked_list.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -13,7 +14,6 @@
 #include "scheduler.hpp"
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,27 +56,15 @@ private:
 
 /// An object that must do something when the loop is shut down, such as a lock or the watchdog of a loop. It
 /// is in the list of its Context while it lives.
-class Member {
+class Member : public detail::Linked<Member> {
 public:
-    Member(const Member&) = delete;
-    Member& operator=(const Member&) = delete;
-
     /// Ends the operations of the object without calling a completion, and writes their releases as far as
     /// the sockets accept them. Is called once.
     virtual void shut_down() noexcept = 0;
 
 protected:
-    explicit Member(std::list<Member*>& members) : members_(members), link_{this} {
-        members_.splice(members_.end(), link_);
-    }
-    virtual ~Member() { (listed_ ? members_ : link_).erase(node_); }
-
-private:
-    friend class Context;
-    std::list<Member*>& members_;
-    std::list<Member*> link_;
-    const std::list<Member*>::iterator node_ = link_.begin();
-    bool listed_ = true;
+    explicit Member(detail::LinkedList<Member>& members) { members.add(*this); }
+    virtual ~Member() = default;
 };
 
 class Context final : private EventLoop::Handler {
@@ -106,8 +94,8 @@ public:
     Scheduler& scheduler() noexcept { return *scheduler_; }
     Rounds& rounds() noexcept { return *rounds_; }
     RoundPlaces& places() noexcept { return places_; }
-    std::list<Member*>& members() noexcept { return members_; }
-    const std::list<Member*>& members() const noexcept { return members_; }
+    detail::LinkedList<Member>& members() noexcept { return members_; }
+    const detail::LinkedList<Member>& members() const noexcept { return members_; }
 
     /// Keeps the object for ever. A child of fork() does that with the objects of its parent.
     void keep(std::shared_ptr<Context> self) noexcept { self_ = std::move(self); }
@@ -125,7 +113,7 @@ private:
     std::shared_ptr<Rounds> rounds_;
     RoundPlaces places_{};
     Renewals renewals_;
-    std::list<Member*> members_{};
+    detail::LinkedList<Member> members_{};
     std::shared_ptr<Context> self_{};
 };
 

@@ -45,12 +45,11 @@ void FormerGroups::close(Lanes& threads) noexcept {
 
 // ---- LoopGroup
 
-class LoopGroup::Round final : public RoundInSteps {
+class LoopGroup::Round final : public RoundInSteps, RoundDriver::Owner {
 public:
     Round(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
           std::span<Tally> tallies)
-        : group_(group), round_(group.group_, requests, limits, tallies) {
-        round_.driver().owner = &task;
+        : group_(group), task_(task), driver_(group.group_, *this, requests, limits, tallies) {
         ++group_.rounds_;
     }
     ~Round() override {
@@ -59,21 +58,23 @@ public:
     }
 
     std::optional<Clock::time_point> advance() override {
-        auto& driver = round_.driver();
         // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
         if (until_ && group_.now() >= *until_) {
             group_.read_all();
-            driver.read_clock();
+            driver_.read_clock();
         }
-        until_ = driver.advance();
-        if (!until_) round_.finish();
+        until_ = driver_.advance();
+        if (!until_) driver_.finish();
         group_.wake();
         return until_;
     }
 
 private:
+    void wake() noexcept override { task_.wake(); }
+
     LoopGroup& group_;
-    NodeGroup::OngoingRound round_;
+    Task& task_;
+    RoundDriver driver_;
     std::optional<Clock::time_point> until_{};  // the end of the wait
 };
 
@@ -125,7 +126,6 @@ void LoopGroup::on_ready(int fd) {
     } catch (const std::bad_alloc&) {
         wake();
     }
-    wake_rounds();
 }
 
 /// Continues with the watched connections that are ready.
@@ -143,13 +143,7 @@ void LoopGroup::read_all() {
     group_.append_poll_entries(found_);
     const auto instant = now();
     network_.wait(found_, instant, instant);
-    for (auto i = Network::max_entries; i < found_.size(); ++i) found_[i].ready = true;
     group_.take_ready(found_);
-    wake_rounds();
-}
-
-void LoopGroup::wake_rounds() noexcept {
-    while (const auto* const round = group_.take_woken()) static_cast<Task*>(round->owner)->wake();
 }
 
 /// Without memory, tries again soon. Otherwise nobody would watch a connection that has a release to write.
@@ -161,7 +155,6 @@ void LoopGroup::proceed() {
         take_ready();
         (void)group_.check_silence(now());
         until = group_.write_collected(now());
-        wake_rounds();
         until = std::min(until, watch());
         for (const auto& [descriptor, entry] : watched_) until = std::min(until, entry.until);
     } catch (const std::bad_alloc&) {

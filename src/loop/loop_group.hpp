@@ -4,6 +4,7 @@
 
 #include "../redis/lanes.hpp"
 #include "../redis/node_group.hpp"
+#include "../redis/round_driver.hpp"
 #include "listeners.hpp"
 #include "local_queues.hpp"
 #include "loop_network.hpp"
@@ -93,7 +94,6 @@ private:
     void proceed() override;
     void read_all();
     void take_ready();
-    void wake_rounds() noexcept;
     Clock::time_point find_connections_to_watch();
     Clock::time_point watch();
 

@@ -5,11 +5,12 @@
 // operations wait for silent servers.
 #pragma once
 
+#include <redlock/detail/linked_list.hpp>
+
 #include "scheduler.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 
 namespace redlock::loop {
 
@@ -18,10 +19,10 @@ public:
     static constexpr std::size_t size = 256;
 
     /// The place of one task, or its wait for one. The tasks get places in the order in which they have begun
-    /// to wait. Only the constructor allocates memory.
-    class Place {
+    /// to wait.
+    class Place : public detail::Linked<Place> {
     public:
-        Place(RoundPlaces& places, Task& task) : places_(places), task_(task), link_{this} {}
+        Place(RoundPlaces& places, Task& task) : places_(places), task_(task) {}
         ~Place() { give_back(); }
         Place(const Place&) = delete;
         Place& operator=(const Place&) = delete;
@@ -36,14 +37,12 @@ public:
 
         RoundPlaces& places_;
         Task& task_;
-        std::list<Place*> link_;  // has the list element of this object, unless it waits
-        const std::list<Place*>::iterator node_ = link_.begin();
         State state_ = State::none;
     };
 
 private:
     std::size_t free_ = size;
-    std::list<Place*> waiting_{};
+    detail::LinkedList<Place> waiting_{};
 };
 
 inline bool RoundPlaces::Place::take() noexcept {
@@ -51,7 +50,7 @@ inline bool RoundPlaces::Place::take() noexcept {
         --places_.free_;
         state_ = State::taken;
     } else if (state_ == State::none) {
-        places_.waiting_.splice(places_.waiting_.end(), link_, node_);
+        places_.waiting_.add(*this);
         state_ = State::waiting;
     }
     return state_ == State::taken;
@@ -59,12 +58,11 @@ inline bool RoundPlaces::Place::take() noexcept {
 
 inline void RoundPlaces::Place::give_back() noexcept {
     if (state_ == State::waiting) {
-        link_.splice(link_.end(), places_.waiting_, node_);
+        places_.waiting_.remove(*this);
     } else if (state_ == State::taken && places_.waiting_.empty()) {
         ++places_.free_;
     } else if (state_ == State::taken) {
-        auto& next = *places_.waiting_.front();
-        next.link_.splice(next.link_.end(), places_.waiting_, next.node_);
+        auto& next = *places_.waiting_.take();
         next.state_ = State::taken;
         next.task_.wake();
     }

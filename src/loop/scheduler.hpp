@@ -4,13 +4,13 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/linked_list.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/process.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <utility>
 
@@ -20,7 +20,7 @@ class Scheduler;
 
 /// A part of the work in a loop. The destructor cancels everything that the task waits for. Only the
 /// constructor allocates memory.
-class Task {
+class Task : public detail::Linked<Task> {
 public:
     explicit Task(Scheduler& scheduler);
     Task(const Task&) = delete;
@@ -54,9 +54,6 @@ private:
     void cancel_timer() noexcept;
 
     Scheduler& scheduler_;
-    std::list<Task*> link_;  // has the list element of this task, unless the task is queued
-    const std::list<Task*>::iterator node_ = link_.begin();
-    bool queued_ = false;
     Timers::node_type timer_{};  // the map element of this task, unless the timer is set
     Timers::iterator timer_at_{};
 };
@@ -85,8 +82,8 @@ public:
 
 private:
     friend class Task;
+    using Tasks = detail::LinkedList<Task>;
 
-    void call(Task& task);
     void set_wake_up() noexcept;
     /// A task may detach the scheduler, or return in a child of fork(), which leaves the rest to its parent.
     bool may_go_on() const noexcept { return loop_ != nullptr && process_ == this_process(); }
@@ -94,7 +91,7 @@ private:
     const std::int64_t process_ = this_process();
     EventLoop* loop_;  // null once detached
     Clock& clock_;
-    std::list<Task*> queue_{};
+    Tasks queue_{};
     Task::Timers timers_{};
     Task* last_ = nullptr;
     Clock::time_point wakes_at_ = Clock::never();  // when the loop calls EventLoop::wake()
@@ -103,7 +100,7 @@ private:
 
 // ---- Task
 
-inline Task::Task(Scheduler& scheduler) : scheduler_(scheduler), link_{this} {
+inline Task::Task(Scheduler& scheduler) : scheduler_(scheduler) {
     Timers node;
     node.emplace(Clock::never(), this);
     timer_ = node.extract(node.begin());
@@ -111,19 +108,17 @@ inline Task::Task(Scheduler& scheduler) : scheduler_(scheduler), link_{this} {
 
 inline Task::~Task() {
     cancel_timer();
-    if (queued_) link_.splice(link_.end(), scheduler_.queue_, node_);
 }
 
 inline void Task::wake() noexcept {
     cancel_timer();
-    if (queued_) return;
-    queued_ = true;
-    scheduler_.queue_.splice(scheduler_.queue_.end(), link_, node_);
+    if (Scheduler::Tasks::has(*this)) return;
+    scheduler_.queue_.add(*this);
     scheduler_.set_wake_up();
 }
 
 inline void Task::wake_at(Clock::time_point instant) noexcept {
-    if (queued_) return;
+    if (Scheduler::Tasks::has(*this)) return;
     cancel_timer();
     if (instant != Clock::never()) {
         timer_.key() = instant;
@@ -148,30 +143,30 @@ inline Clock::time_point Task::now() const noexcept {
 
 inline void Scheduler::run() {
     if (std::exchange(running_, true)) return;
-    struct End {
+    struct Turn {
         Scheduler& it;
-        ~End() {
+        Tasks tasks{};
+        ~Turn() {  // those that were not called come first in the next turn
+            tasks.add_all(it.queue_);
+            it.queue_.add_all(tasks);
             it.running_ = false;
             it.set_wake_up();
         }
     };
-    const End end{*this};
+    Turn turn{*this};
     const auto now = clock_.now();
     while (!timers_.empty() && timers_.begin()->first <= now) timers_.begin()->second->wake();
-    for (auto left = queue_.size(); left > 0 && may_go_on() && !queue_.empty(); --left) {
-        auto& task = *queue_.front();
+    turn.tasks.add_all(queue_);
+    while (may_go_on() && !turn.tasks.empty()) {
+        auto& task = *turn.tasks.take();
         if (&task == last_)
-            queue_.splice(queue_.end(), queue_, task.node_);
+            queue_.add(task);
         else
-            call(task);
+            task.proceed();
     }
-    if (may_go_on() && last_ != nullptr && last_->queued_) call(*last_);
-}
-
-inline void Scheduler::call(Task& task) {
-    task.link_.splice(task.link_.end(), queue_, task.node_);
-    task.queued_ = false;
-    task.proceed();
+    if (!may_go_on() || last_ == nullptr || !Tasks::has(*last_)) return;
+    Tasks::remove(*last_);
+    last_->proceed();
 }
 
 /// Has the loop call EventLoop::wake() when the next task is due. An earlier wake-up is not moved, so that

@@ -98,8 +98,8 @@ protected:
 
 class Network {
 public:
-    /// The usual maximum number of entries of one wait(): one for each node and a Wakeup, or one for each
-    /// Sentinel of a node. The servers of a Redis Cluster can be more.
+    /// The largest number of entries for which wait() needs no memory: one for each node and a Wakeup, or one
+    /// for each Sentinel of a node. The servers of a Redis Cluster can be more.
     static constexpr std::size_t max_entries = 16;
 
     virtual Clock& clock() noexcept = 0;
@@ -112,8 +112,7 @@ public:
 
     /// Waits until one of the entries is ready, and sets `ready` in each of those that are. Also returns at
     /// `until` (up to a millisecond later), and as soon as `stop` is requested. It may return earlier, for
-    /// example because of a signal. Some networks consider only the descriptors of the first max_entries
-    /// entries.
+    /// example because of a signal. If there is no memory, it may set `ready` in entries that are not.
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) {
         auto first = Clock::never();

@@ -200,7 +200,10 @@ void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_p
     std::vector<pollfd> many;  // for the servers of a large Redis Cluster
     try {
         if (entries.size() > max_entries) many.resize(entries.size() + 1);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the first ones must be enough
+    } catch (const std::bad_alloc&) {  // the others count as ready, and the next call tries again soon
+        using namespace std::chrono_literals;
+        for (auto& it : entries.subspan(max_entries)) it.ready = true;
+        until = std::min<Clock::time_point>(until, now + 10ms);
     }
     const std::span<pollfd> fds = many.empty() ? std::span<pollfd>{few} : std::span<pollfd>{many};
     const auto count = std::min(entries.size(), fds.size() - 1);

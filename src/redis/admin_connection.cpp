@@ -38,7 +38,7 @@ Answer AdminConnection::outcome(Clock::time_point start) {
     if (connection_->broken()) {
         answer.cause = connection_->cause();
         answer.detail = connection_->detail();
-    } else if (const auto* const answered = connection_->answer()) {
+    } else if (const auto* const answered = connection_->pending().answer()) {
         answer.reply = answered->reply;
         if (answer.reply.kind != detail::Reply::Kind::error) return answer;
         answer.cause = detail::cause_of(answer.reply);
@@ -57,7 +57,7 @@ Answer AdminConnection::ask(std::span<const std::string_view> words) {
     const auto start = network_.clock().now();
     if (connect_by(start + config_.node_timeout)) {
         connection_->ask(words);
-        wait(start + config_.node_timeout, [this] { return connection_->answer() != nullptr; });
+        wait(start + config_.node_timeout, [this] { return connection_->pending().answer() != nullptr; });
     }
     return outcome(start);
 }

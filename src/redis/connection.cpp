@@ -326,7 +326,6 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 }
 
 void Connection::repeat(const PendingReply& release) {
-    used_ = true;
     run_or_break([&] {
         if (release.asking) write_asking();
         const auto& sent = pending_.sent_again(release);
@@ -339,7 +338,6 @@ void Connection::repeat(const PendingReply& release) {
 void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
     pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
-    used_ = true;
     run_or_break([&] {
         pending_.sent_other(this);
         detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end()));
@@ -356,7 +354,6 @@ void Connection::subscribe(std::string_view channel) {
 void Connection::write(const Command& command, const detail::Script* script, bool by_sha1,
                        const detail::Requester& requester, detail::CommandForEachNode* for_each_node,
                        Asking asking) {
-    used_ = true;
     run_or_break([&] {
         if (asking == Asking::yes) write_asking();
         auto& sent = pending_.sent(command, &requester);
@@ -395,19 +392,15 @@ void Connection::run_or_break(Action action) {
     }
 }
 
-void Connection::write_collected() {
-    write_all();
-}
-
 void Connection::flush() {
     const auto is_full = [this] {
         return collected_ >= detail::max_collected_commands ||
                out_.size() + plain_out_.size() >= detail::max_collected_bytes;
     };
-    if (!collects_ || !ready() || blocked_ || is_full()) write_all();
+    if (!collects_ || !ready() || blocked_ || is_full()) write_collected();
 }
 
-void Connection::write_all() {
+void Connection::write_collected() {
     if (broken()) return;
     written_commands_ += std::exchange(collected_, 0);
     blocked_ = false;

@@ -83,8 +83,6 @@ public:
     bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
-    /// Returns true if a command was ever sent on it.
-    bool used() const noexcept { return used_; }
     /// Returns when the connection was begun or last became idle.
     Clock::time_point since() const noexcept { return since_; }
     void became_idle(Clock::time_point now) noexcept { since_ = now; }
@@ -96,6 +94,7 @@ public:
     std::string quoted(std::string_view text) const;
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
+    detail::PendingReplies& pending() noexcept { return pending_; }
 
     // ---- These functions require that the connection is not broken.
 
@@ -128,39 +127,12 @@ public:
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
 
-    /// Returns the oldest answer: a command with its reply, which its requester has not taken yet. Returns
-    /// null if there is none.
-    const detail::PendingReply* answer() const noexcept { return pending_.answer(); }
-    /// Does the same, and removes the answer. Returns null if the oldest answer is for another requester. The
-    /// answer is valid until the next command is sent.
-    const detail::PendingReply* take_answer(const detail::Requester& requester) noexcept {
-        return pending_.take_answer(requester);
-    }
-
-    /// Records that the requester does not await its replies any more. If the server refuses the form of its
-    /// release, this connection sends the release again.
-    void stop_awaiting(const detail::Requester& requester) noexcept { pending_.stop_awaiting(requester); }
-    /// Does the same for the commands of one call of send(). `first` is pending().next_number() before it.
-    void stop_awaiting(const detail::Requester& requester, std::int64_t first, std::size_t count) noexcept {
-        pending_.stop_awaiting(requester, first, count);
-    }
-
     /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
     /// caller must call flush(). If the function throws, this connection is broken.
     void repeat(const detail::PendingReply& release);
     /// Writes what was appended, unless the connection collects commands. If the write fails, the function
     /// reads what the server has said, and may keep a release that the server has refused.
     void flush();
-    /// Records that the pending releases must not be sent again if this connection breaks.
-    void forget_releases() noexcept { pending_.forget_releases(); }
-    /// Does the same for the releases of one requester, and returns them.
-    detail::PendingReplies take_releases(const detail::Requester& requester) {
-        return pending_.take_releases(requester);
-    }
-    /// Does the same for the releases that may be sent on another connection although this one is not broken.
-    detail::PendingReplies take_repeatable_releases() { return pending_.take_repeatable_releases(); }
-    /// Returns the commands without a reply of a broken connection, and forgets them.
-    detail::PendingReplies take_pending() noexcept { return std::exchange(pending_, {}); }
 
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
 
@@ -170,7 +142,7 @@ public:
     /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
     /// Returns how many pending commands, with those of the handshake, are not collected. Requires that
-    /// take_pending() was not called.
+    /// they were not taken.
     std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
     void write_collected();
     /// Returns true if the server has closed this new connection because it has too many clients. Other
@@ -250,7 +222,6 @@ private:
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     /// Returns the buffer for a command, which must not be written before the handshake.
     std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }
-    void write_all();
     void read(Socket::Wait wait);
     bool receive(Socket::Wait wait);
     bool decrypt(std::string_view cipher);
@@ -272,7 +243,6 @@ private:
     bool just_connected_ = false;  // true until the next advance()
     bool was_ready_ = false;
     bool needs_servers_ = false;  // the first handshake asks for the list of servers
-    bool used_ = false;
     std::string run_id_{};
 
     std::string out_{};  // bytes for the socket; those before written_ are written

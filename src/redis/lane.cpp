@@ -30,11 +30,13 @@ enum class Lane::Posted : std::uint8_t { as_leader, to_leader, refused };
 
 /// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
 /// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
-class Lane::Asker {
+class Lane::Asker final : public detail::Linked<Asker>,
+                          public detail::Linked<Asker, Woken>,
+                          public RoundDriver::Owner {
 public:
-    Asker() = default;
-    Asker(const Asker&) = delete;
-    Asker& operator=(const Asker&) = delete;
+    explicit Asker(Lane& lane) noexcept : lane_(lane) {}
+
+    void wake() noexcept override { lane_.woken_.add(*this); }
 
     /// Begins a round that its thread makes itself. The arguments must outlive the round.
     void begin(std::span<const Request> of_round, const RoundLimits& its_limits,
@@ -99,43 +101,20 @@ public:
     bool has_ended = false;   ///< the leader has nothing to do for the round any more
     bool may_return = false;  ///< the thread of this round leads, and wake_ended() has seen its end
     std::exception_ptr failure{};
-    std::optional<NodeGroup::OngoingRound> round{};
+    std::optional<RoundDriver> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
     /// The time of a node was over when this wait began. The next advance() gives the node up, so the leader
     /// must read what has arrived before (QuorumRound::find_overdue()).
     bool reads_first = false;
 
-    // The list that it is in.
-    Asker* previous = nullptr;
-    Asker* next = nullptr;
-
 private:
+    Lane& lane_;
     RequestCopies copies_{};
     std::vector<Tally> copied_tallies_{};
     std::mutex mutex_{};
     std::condition_variable changed_{};
     Waited waited_ = Waited::not_yet;  // guarded by mutex_
 };
-
-// ---- Lists
-
-void Lane::Askers::add(Asker& asker) noexcept {
-    asker.previous = last_;
-    asker.next = nullptr;
-    (last_ ? last_->next : first_) = &asker;
-    last_ = &asker;
-}
-
-void Lane::Askers::remove(Asker& asker) noexcept {
-    (asker.previous ? asker.previous->next : first_) = asker.next;
-    (asker.next ? asker.next->previous : last_) = asker.previous;
-}
-
-auto Lane::Askers::take() noexcept -> Asker* {
-    auto* const taken = first_;
-    if (taken) remove(*taken);
-    return taken;
-}
 
 // ---- The threads that ask
 
@@ -188,7 +167,7 @@ auto Lane::take_asker() -> OwnAsker {
             return OwnAsker{free, {this}};
         }
     }
-    return OwnAsker{new Asker, {this}};
+    return OwnAsker{new Asker{*this}, {this}};
 }
 
 /// Is called once by each user of the object.
@@ -291,7 +270,7 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
 std::size_t Lane::new_rounds() const {
     const std::lock_guard guard{mutex_};
     std::size_t count = 0;
-    for (const auto* it = inbox_.first(); it; it = it->next) ++count;
+    for (const auto* it = inbox_.first(); it; it = inbox_.after(*it)) ++count;
     return count;
 }
 
@@ -331,25 +310,20 @@ void Lane::make_turn(Asker& own) {
 /// Closes the lane if `own` is the only round, and nobody may join now. This stays so until a round ends,
 /// because a command must follow only what such a round has left behind.
 void Lane::begin_new_rounds(const Asker* own) {
-    Asker* chain = nullptr;
+    Askers begun;
     {
         const std::lock_guard guard{mutex_};
-        chain = inbox_.first();
         const auto has_others = [own](const Askers& list) {
             return list.last() && (list.first() != own || list.last() != own);
         };
         is_alone_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
         is_closed_ = is_alone_;
-        inbox_ = {};
-        for (auto* it = chain; it; it = it->next) it->is_new = false;
+        for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
+        begun.add_all(inbox_);
     }
     stalled_ = false;  // this turn shows that the leader has a processor
     if (unanswered_.any_left()) end_left();
-    while (chain) {
-        auto* const next = chain->next;
-        begin(*chain);
-        chain = next;
-    }
+    while (auto* const asker = begun.first()) begin(*asker);
 }
 
 void Lane::begin(Asker& asker) noexcept {
@@ -357,8 +331,7 @@ void Lane::begin(Asker& asker) noexcept {
     const bool left = unanswered_.any_left() && asker.has_left();
     if (left && !asker.must_be_sent()) return end_left(asker);
     try {
-        asker.round.emplace(group_, asker.requests, asker.limits, asker.tallies);
-        asker.round->driver().owner = &asker;
+        asker.round.emplace(group_, asker, asker.requests, asker.limits, asker.tallies);
     } catch (...) {
         return end(asker, std::current_exception());
     }
@@ -369,11 +342,10 @@ void Lane::begin(Asker& asker) noexcept {
 
 void Lane::advance(Asker& asker) noexcept {
     try {
-        auto& driver = asker.round->driver();
-        const auto until = driver.advance();
+        const auto until = asker.round->advance();
         if (!until) return end(asker, nullptr);
         asker.until = *until;
-        asker.reads_first = *until <= driver.now();
+        asker.reads_first = *until <= asker.round->now();
     } catch (...) {
         end(asker, std::current_exception());
     }
@@ -383,10 +355,9 @@ void Lane::advance(Asker& asker) noexcept {
 /// true if there were any.
 bool Lane::advance_woken() noexcept {
     bool any = false;
-    while (const auto* const round = group_.take_woken()) {
-        auto& asker = *static_cast<Asker*>(round->owner);
-        if (asker.reads_first) continue;
-        advance(asker);
+    while (auto* const asker = woken_.take()) {
+        if (asker->reads_first) continue;
+        advance(*asker);
         any = true;
     }
     return any;
@@ -396,9 +367,9 @@ bool Lane::advance_woken() noexcept {
 /// Otherwise a round could give a node up although its reply has come.
 void Lane::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
-        auto& asker = *std::exchange(it, it->next);
+        auto& asker = *std::exchange(it, active_.after(*it));
         if (asker.until > now) continue;
-        asker.round->driver().read_clock();
+        asker.round->read_clock();
         advance(asker);
     }
 }
@@ -415,13 +386,13 @@ Clock::time_point Lane::write() {
             until = now + 10ms;
         }
     } while (advance_woken());
-    for (const auto* it = active_.first(); it; it = it->next) until = std::min(until, it->until);
+    for (const auto* it = active_.first(); it; it = active_.after(*it)) until = std::min(until, it->until);
     return until;
 }
 
 void Lane::poll(Asker& own, Clock::time_point until) {
-    if (is_alone_ && own.round->driver().try_blocking_receive(until)) {
-        last_read_ = own.round->driver().now();
+    if (is_alone_ && own.round->try_blocking_receive(until)) {
+        last_read_ = own.round->now();
         return;
     }
     entries_.clear();
@@ -432,11 +403,7 @@ void Lane::poll(Asker& own, Clock::time_point until) {
     else if (!is_alone_)  // the leader itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
-    // wait() considers only some of the entries. The others are read in any case.
-    const bool too_many = entries_.size() > Network::max_entries;
-    if (too_many) until = std::min<Clock::time_point>(until, now + 10ms);
     network_.wait(entries_, now, until);
-    for (auto i = Network::max_entries; i < entries_.size(); ++i) entries_[i].ready = true;
     // It is reset before the inbox is taken.
     if (has_wakeup && std::exchange(entries_.front().ready, false)) wakeup_->reset();
     take_ready();
@@ -470,10 +437,9 @@ void Lane::read_all() {
 
 void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
     asker.has_ended = true;
-    if (asker.round) group_.forget(asker.round->driver());
     if (failure) asker.round.reset();
     asker.failure = std::move(failure);
-    active_.remove(asker);
+    woken_.remove(asker);
     ended_.add(asker);
 }
 
@@ -506,7 +472,7 @@ void Lane::find_unanswered() noexcept {
 /// Ends the rounds whose threads have left.
 void Lane::end_left() noexcept {
     for (auto* it = active_.first(); it;) {
-        auto& asker = *std::exchange(it, it->next);
+        auto& asker = *std::exchange(it, active_.after(*it));
         if (asker.has_left()) end_left(asker);
     }
 }
@@ -514,7 +480,6 @@ void Lane::end_left() noexcept {
 /// Leaves the connections at once, so that nothing more is sent. A command that is collected, or queued as a
 /// release, stays on its connection.
 void Lane::end_left(Asker& asker) noexcept {
-    if (asker.round) group_.forget(asker.round->driver());
     asker.round.reset();
     end(asker, nullptr);
 }
@@ -523,10 +488,7 @@ void Lane::end_left(Asker& asker) noexcept {
 void Lane::give_up(Asker& own) noexcept {
     {
         const std::lock_guard guard{mutex_};
-        if (std::exchange(own.is_new, false)) {
-            inbox_.remove(own);
-            active_.add(own);
-        }
+        if (std::exchange(own.is_new, false)) active_.add(own);
     }
     if (!own.has_ended) end(own, std::current_exception());
     wake_ended(&own);
@@ -537,7 +499,7 @@ void Lane::give_up(Asker& own) noexcept {
 /// have reached its server.
 auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {
-        for (auto* it = active_.last(); it; it = it->previous)
+        for (auto* it = active_.last(); it; it = active_.before(*it))
             if (wake(*it, Waited::until_it_leads)) return Rest::nothing;
         end_left();
         wake_ended(nullptr);
@@ -562,7 +524,7 @@ auto Lane::resign() noexcept -> Resigned {
     {
         const std::lock_guard guard{mutex_};
         is_closed_ = false;
-        for (auto* it = inbox_.last(); it && !successor; it = it->previous) {
+        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it)) {
             if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
             ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
             successor.reset(it);

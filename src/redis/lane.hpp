@@ -64,11 +64,12 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/linked_list.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
 #include "../round/unanswered.hpp"
-#include "node_group.hpp"
+#include "round_driver.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -140,21 +141,8 @@ private:
     };
     using OwnAsker = std::unique_ptr<Asker, Recycle>;
 
-    /// A list of rounds. A round is in one list at most.
-    class Askers {
-    public:
-        bool empty() const noexcept { return !first_; }
-        Asker* first() const noexcept { return first_; }
-        Asker* last() const noexcept { return last_; }
-        void add(Asker& asker) noexcept;
-        void remove(Asker& asker) noexcept;
-        /// Removes the first element, and returns it, or null.
-        Asker* take() noexcept;
-
-    private:
-        Asker* first_ = nullptr;
-        Asker* last_ = nullptr;
-    };
+    struct Woken;
+    using Askers = detail::LinkedList<Asker>;
 
     OwnAsker take_asker();
     void recycle(Asker& asker) noexcept;
@@ -215,7 +203,8 @@ private:
     // Used by the leader only.
     NodeGroup group_;
     Askers active_{};
-    Askers ended_{};  // their threads have not been woken yet
+    detail::LinkedList<Asker, Woken> woken_{};  // those of them that can continue
+    Askers ended_{};                            // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
     bool is_alone_ = false;  // the round of the leader is the only one in this turn

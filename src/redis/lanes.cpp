@@ -116,15 +116,13 @@ auto Lanes::take_idle_locked() -> CountedLane& {
     return *others_.back();
 }
 
-auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> CountedLane& {
-    const auto left = rounds_to_share_.load(std::memory_order_relaxed);
-    const auto next = detail::next_rounds_to_share(left, rounds, processors_);
-    if (next != left) rounds_to_share_.store(next, std::memory_order_relaxed);
+auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Use {
+    const std::lock_guard guard{mutex_};
+    rounds_to_share_ = detail::next_rounds_to_share(rounds_to_share_, rounds, processors_);
     detail::LaneSituation in{.of_watchdog = in_watchdog(),
                              .may_share = options_.share_connections,
                              .leader_is_stalled = shared_.is_stalled(),
-                             .rounds_to_share = next};
-    const std::lock_guard guard{mutex_};
+                             .rounds_to_share = rounds_to_share_};
     CountedLane* to_follow = nullptr;  // by the first request that must follow a command
     if (!leaves_nodes_out(requests))
         for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
@@ -135,62 +133,47 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Cou
                  : choice == detail::LaneChoice::shared  ? shared_
                                                          : take_idle_locked();
     ++lane.users;
-    return lane;
+    return Use{&lane, {this}};
 }
 
-/// Returns a lane to be destroyed, or null.
-auto Lanes::leave(CountedLane& lane) noexcept -> std::unique_ptr<CountedLane> {
-    const std::lock_guard guard{mutex_};
-    if (--lane.users > 0 || &lane == &shared_ || others_.size() <= options_.max_idle) return nullptr;
-    const auto idle = std::ranges::count_if(others_, [](const auto& it) { return it->users == 0; });
-    if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.unanswered().any()) return nullptr;
-    const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
-    auto surplus = std::move(*it);
-    others_.erase(it);
-    return surplus;
-}
-
-/// A round on a lane.
-class Lanes::Use {
-public:
-    Use(Lanes& lanes, CountedLane& lane) noexcept : lanes_(lanes), lane_(lane) {}
-    ~Use() {
-        const auto surplus = lanes_.leave(lane_);
-        if (!surplus) return;
-        surplus->end_background_task();
-        surplus->group().give_up();
+/// Destroys the lane if there are too many that no round uses.
+void Lanes::leave(CountedLane& lane) noexcept {
+    std::unique_ptr<CountedLane> surplus;
+    {
+        const std::lock_guard guard{mutex_};
+        if (--lane.users > 0 || &lane == &shared_ || others_.size() <= options_.max_idle) return;
+        const auto idle = std::ranges::count_if(others_, [](const auto& it) { return it->users == 0; });
+        if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.unanswered().any()) return;
+        const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
+        surplus = std::move(*it);
+        others_.erase(it);
     }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-private:
-    Lanes& lanes_;
-    CountedLane& lane_;
-};
+    surplus->end_background_task();
+    surplus->group().give_up();
+}
 
 /// Reads the late replies of idle lanes, because the node that has sent one may be trusted again: those of
 /// the shared lane, and those of one of the others, in turn.
 void Lanes::read_late() noexcept {
-    std::array<CountedLane*, 2> late{};
+    std::array<Use, 2> late{Use{nullptr, {this}}, Use{nullptr, {this}}};
+    const auto use = [](Use& it, CountedLane& lane) {
+        ++lane.users;
+        it.reset(&lane);
+    };
     {
         const std::lock_guard guard{mutex_};
         const auto is_late = [](const CountedLane& lane) {
             return lane.users == 0 && lane.unanswered().any();
         };
-        if (is_late(shared_)) late.front() = &shared_;
+        if (is_late(shared_)) use(late.front(), shared_);
         const auto it = std::ranges::find_if(others_, [&](const auto& lane) { return is_late(*lane); });
         if (it != others_.end()) {
-            late.back() = it->get();
+            use(late.back(), **it);
             std::rotate(it, it + 1, others_.end());
         }
-        for (auto* const lane : late)
-            if (lane) ++lane->users;
     }
-    for (auto* const lane : late) {
-        if (!lane) continue;
-        const Use use{*this, *lane};
-        lane->read_late();
-    }
+    for (const auto& lane : late)
+        if (lane) lane->read_late();
 }
 
 // ---- Rounds
@@ -232,14 +215,13 @@ void Lanes::make_round(std::span<const Request> requests, const RoundLimits& lim
                        std::span<Tally> tallies) {
     const UnderWay round{rounds_};
     for (bool made = false; !made;) {  // again if the chosen lane was closed meanwhile
-        auto& lane = choose(requests, round.count());
-        const Use use{*this, lane};
+        const auto lane = choose(requests, round.count());
         read_late();
         if (requests.size() == 1 && !leaves_nodes_out(requests)) {
-            made = lane.ask(requests, limits, tallies, follows(limits));
+            made = lane->ask(requests, limits, tallies, follows(limits));
         } else {
-            const auto rest = without_overtaking(requests, lane, tallies);
-            made = lane.ask(rest, limits, tallies, follows(limits));
+            const auto rest = without_overtaking(requests, *lane, tallies);
+            made = lane->ask(rest, limits, tallies, follows(limits));
         }
     }
 }

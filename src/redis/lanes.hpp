@@ -42,18 +42,23 @@ private:
         using Lane::Lane;
         std::size_t users = 0;  // rounds on it; guarded by Lanes::mutex_
     };
-    class Use;
+    struct Leave {
+        Lanes* lanes = nullptr;
+        void operator()(CountedLane* lane) const noexcept { lanes->leave(*lane); }
+    };
+    /// A lane that is used by a round.
+    using Use = std::unique_ptr<CountedLane, Leave>;
 
     void make_round(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
-    CountedLane& choose(std::span<const Request> requests, std::size_t rounds);
+    Use choose(std::span<const Request> requests, std::size_t rounds);
     template <class Test>
     CountedLane* find_locked(Test test) noexcept;
     CountedLane* find_to_follow_locked(const Command& command) noexcept;
     std::vector<Request> without_overtaking(std::span<const Request> requests, const CountedLane& chosen,
                                             std::span<Tally> tallies);
     CountedLane& take_idle_locked();
-    std::unique_ptr<CountedLane> leave(CountedLane& lane) noexcept;
+    void leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 
     const std::vector<NodeConfig> configs_;  // with a Server for each node, which all lanes share
@@ -63,11 +68,11 @@ private:
     CountedLane shared_;   // the lane that rounds share
     bool closed_ = false;  // used by close() only
     std::mutex mutex_{};
-    // Guarded by mutex_. The one that was used or read last is at the end.
+    // Guarded by mutex_. The lane that was used or read last is at the end.
     std::vector<std::unique_ptr<CountedLane>> others_{};
+    unsigned rounds_to_share_ = 0;  // see detail::next_rounds_to_share()
 
-    std::atomic<std::size_t> rounds_{0};        // rounds that are under way
-    std::atomic<unsigned> rounds_to_share_{0};  // see detail::next_rounds_to_share()
+    std::atomic<std::size_t> rounds_{0};  // rounds that are under way
 };
 
 }  // namespace redlock

@@ -68,7 +68,7 @@ void Link::leave(const ConnectionUser& user) noexcept {
 void Link::fail_users(Clock::time_point now) {
     while (const auto* const requester = pending().requester()) {
         (void)user_of(*requester).on_progress(index_, now);
-        stop_awaiting(*requester);
+        pending().stop_awaiting(*requester);
     }
     let_write(now);
 }
@@ -88,13 +88,13 @@ Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
         const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
     }
     if (clock) now = clock->now();
-    if (!was_ready_before && was_ready()) node_.server->connected(*this, *node_.kept_releases);
+    if (!was_ready_before && was_ready()) node_.server->connected(*this);
     const auto replies = pending_before - std::min(pending_before, pending().count());
     if (replies > 0) last_reply_ = now;
     has_replied_ = has_replied_ || replies > 0;
     // Replies that a round awaits are answers. Their rounds record that the node is alive.
     const bool late = replies > pending().answered() - answered_before;
-    if (late && was_ready_before) node_.server->replied_late(*node_.kept_releases);
+    if (late && was_ready_before) node_.server->replied_late();
     deliver_answers(now);
     if (replies > 0) record_sign_of_life(now);
     let_write(now);
@@ -103,13 +103,13 @@ Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
 
 /// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
 void Link::deliver_answers(Clock::time_point now) {
-    const auto next = [this] { return broken() ? nullptr : answer(); };
+    const auto next = [this] { return broken() ? nullptr : pending().answer(); };
     while (const auto* const answer = next()) {
         const auto& requester = *answer->requester;
         const auto answered = pending().answered();
         (void)user_of(requester).on_progress(index_, now);
         // A user that does not take its answer must not stop the others.
-        if (pending().answered() == answered) (void)take_answer(requester);
+        if (pending().answered() == answered) (void)pending().take_answer(requester);
     }
 }
 
@@ -186,7 +186,7 @@ bool Link::is_silent(Clock::time_point now) const noexcept {
 /// A release that follows a pending SET stays, because the server may be frozen, and execute the SET when it
 /// runs again.
 detail::PendingReplies Link::give_up_releases() {
-    auto taken = take_repeatable_releases();
+    auto taken = pending().take_repeatable_releases();
     state_ = State::silent;
     return taken;
 }

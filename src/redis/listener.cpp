@@ -27,8 +27,9 @@ void Listener::advance() {
     connection_->advance();
     if (!connection_->ready() || confirmed_) return;
     if (!std::exchange(subscribed_, true)) return connection_->subscribe(channel_);
-    if (!connection_->answer()) return;
-    const auto& reply = connection_->answer()->reply;  // Connection::take_reply() keeps messages elsewhere
+    if (!connection_->pending().answer()) return;
+    const auto& reply =
+        connection_->pending().answer()->reply;  // Connection::take_reply() keeps messages elsewhere
     confirmed_ = reply.kind == detail::Reply::Kind::list;
     if (!confirmed_) connection_->fail(detail::cause_of(reply), connection_->quoted(reply.text));
 }

@@ -113,7 +113,7 @@ void Node::limit_draining() {
     else if (config_.server->draining() > max_draining)
         oldest = std::ranges::find_if(links_, is_spare);
     if (oldest == links_.end()) return;
-    (*oldest)->forget_releases();
+    (*oldest)->pending().forget_releases();
     (*oldest)->fail(Errc::timed_out, "too many connections have replies pending");
 }
 
@@ -237,7 +237,7 @@ void Node::drop_unused(Clock::time_point now) {
         } else if (taken->hangs(now)) {
             drop(std::move(taken), now, Errc::timed_out, detail::while_connecting);
         } else {
-            taken->forget_releases();
+            taken->pending().forget_releases();
             drop(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
         }
     }
@@ -249,13 +249,12 @@ void Node::drop_unused(Clock::time_point now) {
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = *config_.kept_releases;
     if (kept.none()) return false;
-    if (config_.cluster && !config_.server->health(now).trusted && config_.cluster->has_replaced(config_))
-        return false;
-    const bool answers = config_.server->answers(kept);
-    if (!kept.may_send(answers, now)) return false;
+    const bool trusted = config_.server->health(now).trusted;
+    if (config_.cluster && !trusted && config_.cluster->has_replaced(config_)) return false;
+    if (!kept.may_send(trusted, now)) return false;
     auto* const current = current_link();
     auto& link = current ? *current : begin_link(now);
-    kept.send_again(answers, now, [&](const detail::PendingReply& release) { link.repeat(release); });
+    kept.send_again(trusted, now, [&](const detail::PendingReply& release) { link.repeat(release); });
     link.flush();  // may keep a release, so it comes after send_again()
     return link.broken();
 }
@@ -281,7 +280,7 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     if (!was_broken) link->fail({}, {});  // disconnects
     // If the server is not to blame, a new connection may be made for the releases although it is not
     // trusted.
-    auto releases = link->take_pending();
+    auto releases = std::exchange(link->pending(), {});
     if (!is_blameless) releases.count_no_repeat();
     config_.kept_releases->keep(std::move(releases), is_blameless);
     if (!has_failed) return;
@@ -349,7 +348,7 @@ bool Node::subscribe(Listener& listener, Clock::time_point until, Clock::time_po
     listener.advance();
     auto& connection = listener.connection();
     if (listener.listens())
-        config_.server->connected(connection, *config_.kept_releases);
+        config_.server->connected(connection);
     else if (!connection.broken() && now >= until)
         connection.fail(Errc::timed_out, "while it was to listen");
     if (connection.broken()) could_not_listen(connection, now);

@@ -8,15 +8,6 @@
 #include <new>
 
 namespace redlock {
-namespace {
-
-/// Returns for how long DuplicateServerCheck remembers which server has answered for a node: longer than any
-/// round takes. A round waits for each node for at most `node_timeout`. Twice that time leaves a margin.
-Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
-    return std::max<Clock::duration>(std::chrono::minutes{1}, 2 * nodes * node_timeout);
-}
-
-}  // namespace
 
 using namespace std::chrono_literals;
 
@@ -24,7 +15,6 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
                      Writes writes)
     : options_(options),
       network_(network),
-      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)),
       table_(configs, network_,
              {.max_idle = options_.max_idle,
               .observed = options_.observer != nullptr,
@@ -80,7 +70,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
             for (auto* const node : group->table_.all()) node->append_unfinished(owing, repeats);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
-        // wait() considers only the first max_entries connections, so the loop must not wait for long.
+        // A kept release may become due meanwhile, so the loop must not wait for long.
         network.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
         for (auto* const connection : owing) connection->advance();
     }
@@ -142,21 +132,6 @@ void NodeGroup::take_ready(std::span<const PollEntry> entries) {
     const auto now = network_.clock().now();
     for (const auto& entry : entries)
         if (entry.ready) table_.all()[entry.node]->take_ready(entry, now);
-}
-
-NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request> requests,
-                                      const RoundLimits& limits, std::span<Tally> tallies)
-    : group_(group),
-      requests_(requests),
-      tallies_(tallies),
-      start_(group.options_.observer ? group.network_.clock().now() : Clock::time_point{}),
-      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes().size(),
-             tallies),
-      driver_(group.table_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_,
-              group.woken_) {}
-
-void NodeGroup::OngoingRound::finish() {
-    if (group_.options_.observer) group_.notify(requests_, tallies_, group_.network_.clock().now() - start_);
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {

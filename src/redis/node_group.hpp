@@ -10,11 +10,8 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "../os/network.hpp"
-#include "../round/duplicate_server_check.hpp"
-#include "../round/quorum_round.hpp"
 #include "node.hpp"
 #include "node_table.hpp"
-#include "round_driver.hpp"
 
 #include <chrono>
 #include <memory>
@@ -24,10 +21,10 @@
 
 namespace redlock {
 
+class RoundDriver;
+
 class NodeGroup {
 public:
-    class OngoingRound;
-
     /// Whether commands of several rounds are written together.
     enum class Writes : bool { at_once, collected };
 
@@ -45,16 +42,13 @@ public:
     // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each
     // turn, it continues with its rounds, writes, waits, and reads:
     //
-    //     while (auto* round = group.take_woken()) ...       // advance() it
+    //     ...                                                // RoundDriver::advance() of each round that is
+    //                                                        // woken, or whose wait is over
     //     until = group.write_collected(clock.now());        // wait until then at most
     //     group.append_poll_entries(entries);
     //     ...                                                // wait, and set PollEntry::ready
     //     group.take_ready(entries);
 
-    /// Returns a round that can continue, or null. See WokenRounds::Round::owner.
-    WokenRounds::Round* take_woken() noexcept { return woken_.take(); }
-    /// Removes a round that is over from the woken ones.
-    void forget(WokenRounds::Round& round) noexcept { woken_.remove(round); }
     /// Writes the collected commands that must be written now. Returns when to call the function again at the
     /// latest.
     Clock::time_point write_collected(Clock::time_point now);
@@ -65,7 +59,7 @@ public:
     /// See Node::may_have_lost_release().
     bool may_have_lost_release() const noexcept;
     /// Notifies the observer of a round that its caller has left, so that it does not call
-    /// OngoingRound::finish().
+    /// RoundDriver::finish().
     void notify_left(std::span<const Request> requests, std::span<const Tally> tallies,
                      std::chrono::nanoseconds took) const {
         if (options_.observer) notify(requests, tallies, took);
@@ -105,6 +99,8 @@ public:
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
+    friend RoundDriver;
+
     static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;
@@ -112,38 +108,8 @@ private:
 
     const NodesOptions options_;
     Network& network_;
-    detail::DuplicateServerCheck servers_;
     NodeTable table_;
-    WokenRounds woken_{};
     bool closed_ = false;
-};
-
-/// One round, which a thread or an event loop makes in steps:
-///
-///     NodeGroup::OngoingRound round{group, requests, limits, tallies};
-///     until = round.driver().advance();    // see RoundDriver; again after each event, until it returns
-///                                          // nothing
-///     round.finish();
-class NodeGroup::OngoingRound {
-public:
-    /// Begins a round. Requires that the requests fit_in_one_round(). The group and the arguments must
-    /// outlive the round. If the object is destroyed before the round is over, the round ends there, and
-    /// the tallies say what is known.
-    OngoingRound(NodeGroup& group, std::span<const Request> requests, const RoundLimits& limits,
-                 std::span<Tally> tallies);
-
-    RoundDriver& driver() noexcept { return driver_; }
-
-    /// Must be called once the round is over. Notifies the observer.
-    void finish();
-
-private:
-    NodeGroup& group_;
-    const std::span<const Request> requests_;
-    const std::span<Tally> tallies_;
-    const Clock::time_point start_;  // only known if there is an observer
-    detail::QuorumRound round_;
-    RoundDriver driver_;
 };
 
 }  // namespace redlock

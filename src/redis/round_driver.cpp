@@ -9,6 +9,8 @@
 #include "../wire/causes.hpp"
 #include "redis_cluster.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <new>
 #include <string>
 #include <utility>
@@ -18,22 +20,23 @@ namespace redlock {
 using detail::QuorumRound;
 using StepKind = QuorumRound::Step::Kind;
 
-RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers, Clock& clock,
-                         Clock::duration node_timeout, QuorumRound& round, WokenRounds& woken)
-    : table_(table),
-      servers_(servers),
-      clock_(clock),
-      node_timeout_(node_timeout),
-      round_(round),
-      woken_(woken),
-      now_(clock_.now()),
-      contacts_(size()) {
-    if (!table_.clusters().empty()) {
-        table_.find_debtors();
-        table_.leave_former_servers(now_);
+RoundDriver::RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests,
+                         const RoundLimits& limits, std::span<Tally> tallies)
+    : group_(group),
+      owner_(owner),
+      tallies_(tallies),
+      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes().size(),
+             tallies),
+      start_(clock().now()),
+      now_(start_),
+      contacts_(group.nodes().size()) {
+    auto& table = group_.table_;
+    if (!table.clusters().empty()) {
+        table.find_debtors();
+        table.leave_former_servers(now_);
     }
     for (std::size_t node = 0; node < size(); ++node) {
-        const auto route = table_.route(node, command(), now_);
+        const auto route = table.route(node, command(), now_);
         contacts_[node] = {.node = route.node, .asking = route.asking};
         route.node->refresh(now_, round_);
     }
@@ -41,22 +44,23 @@ RoundDriver::RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers
 
 RoundDriver::~RoundDriver() {
     end();
-    woken_.remove(*this);
-    // If memory ran out, end() may not have left all connections.
-    for (std::size_t node = 0; node < size(); ++node) leave(node);
 }
 
 void RoundDriver::end() noexcept {
     if (std::exchange(has_ended_, true)) return;  // the tallies may not exist any more
     for (std::size_t node = 0; node < size(); ++node) {
+        if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
+        leave(node);
         try {
-            if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
             if (round_.is_left_alone(node)) report_left_alone(node);
-            leave(node);
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
             // The report of this node is lost.
         }
     }
+}
+
+void RoundDriver::finish() {
+    if (group_.options_.observer) group_.notify(round_.requests(), tallies_, clock().now() - start_);
 }
 
 std::optional<Clock::time_point> RoundDriver::advance() {
@@ -149,7 +153,9 @@ void RoundDriver::give_up(const Step& step) {
 ///     61 ms        | 30.5 ms           | 4 + 1 ticks: 50 ms           | 59.78 ms
 bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     using namespace std::chrono_literals;
-    if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
+    if (group_.options_.node_timeout < 40ms ||
+        until - now_ < group_.options_.node_timeout - group_.options_.node_timeout / 50)
+        return false;
     const auto node = round_.only_one_sent();
     if (!node || !contacts_[*node].connection->ready() || contacts_[*node].connection->unsent()) return false;
     now_ = contacts_[*node].node->blocking_receive(*contacts_[*node].connection);
@@ -193,7 +199,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
         out_of_memory_ = true;
         leave(node);
     }
-    if (out_of_memory_ || !round_.goes_on_waiting()) woken_.wake(*this);
+    if (out_of_memory_ || !round_.goes_on_waiting()) owner_.wake();
     return contacts_[node].connection && round_.is_connecting(node);
 }
 
@@ -243,17 +249,22 @@ void RoundDriver::write(std::size_t node) {
     contacts_[node].connection->send(commands, *this, round_.awaits_answers());
 }
 
-/// One server must not have two votes. If the same server already answers for another node, ends the part of
-/// this node in the round, and returns true. A release is sent to both nodes nevertheless.
+/// One server must not have two votes, although two of the nodes can be addresses of it by mistake (rule D8
+/// in docs/rules.md). If it already answers for another node in this round, ends the part of this node, and
+/// returns true. A release is sent to both nodes nevertheless.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = contacts_[node].connection->run_id();
     if (run_id.empty() || round_.is_release()) return false;
-    const auto other = servers_.other_node_of(node, run_id, now_);
-    if (other) fail(node, Errc::same_server, "as " + contacts_[*other].node->name());
-    return other.has_value();
+    const auto server = std::hash<std::string>{}(run_id);
+    const auto other = std::ranges::find(contacts_, server, &Contact::server);
+    if (other == contacts_.end() || other == &contacts_[node]) {
+        contacts_[node].server = server;
+        return false;
+    }
+    fail(node, Errc::same_server, "as " + other->node->name());
+    return true;
 }
 
-/// Returns true if the server is a replica, or a master that has lost its replicas. The Sentinels may then
 /// name another server, to which only a new connection leads.
 static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
     return cause == Errc::read_only || reply.is_error("NOREPLICAS");
@@ -263,7 +274,8 @@ void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     // If the connection broke, the node has failed, whatever it answered before.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
-    while (const auto* const answer = round_.is_sent(node) ? connection.take_answer(*this) : nullptr)
+    while (const auto* const answer =
+               round_.is_sent(node) ? connection.pending().take_answer(*this) : nullptr)
         if (!take_answer(node, *answer)) return;
     if (connection.broken()) fail(node, connection.cause(), connection.detail());
 }
@@ -318,15 +330,15 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     const auto told = contacts_[node].node->with_server(detail);
     contacts_[node].node->failed({cause, told}, now_);
     if (contacts_[node].node->cluster() && !contacts_[node].awaits_reply && round_.on_unreachable(node, now_))
-        if (const auto route = table_.route(node, command(), now_); route.node != contacts_[node].node)
+        if (const auto route = group_.table_.route(node, command(), now_); route.node != contacts_[node].node)
             return move_to(node, route, {});
     const bool disconnected = contacts_[node].connection->broken();
     const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.
-    const auto route = table_.route(node, command(), now_);
-    move_to(node, route, contacts_[node].connection->take_releases(*this));
+    const auto route = group_.table_.route(node, command(), now_);
+    move_to(node, route, contacts_[node].connection->pending().take_releases(*this));
 }
 
 /// Leaves the connection, and sends the command over another one. `releases` is the command, if it is a
@@ -355,7 +367,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     if (!round_.is_connecting(node) || contacts_[node].awaits_reply || contacts_[node].asking) return false;
     if (connection.ready()) connection.fetch_servers(now_);
-    auto* const serving = connection.ready() ? table_.served_by(node, command()) : nullptr;
+    auto* const serving = connection.ready() ? group_.table_.served_by(node, command()) : nullptr;
     if (!serving || serving == contacts_[node].node || !serving->trusted(now_)) return false;
     if (contacts_[node].node->unanswered_set_of(command().owner))
         return false;  // the command must follow its SET
@@ -368,7 +380,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
 bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingReply& answer) {
     const auto to = *detail::parse_redirection(answer.reply.text);
     contacts_[node].node->succeeded();
-    auto* const target = table_.redirected(*contacts_[node].node, to);
+    auto* const target = group_.table_.redirected(*contacts_[node].node, to);
     const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
     if (!follows) {
         if (answer.releases())
@@ -395,8 +407,8 @@ void RoundDriver::report_left_alone(std::size_t node) {
 /// Does not wait any more for the replies that have not come. When they come, they are late.
 void RoundDriver::stop_awaiting(std::size_t node) noexcept {
     if (contacts_[node].awaits_reply)
-        contacts_[node].connection->stop_awaiting(*this, contacts_[node].first_number,
-                                                  round_.requests().size());
+        contacts_[node].connection->pending().stop_awaiting(*this, contacts_[node].first_number,
+                                                            round_.requests().size());
     contacts_[node].awaits_reply = false;
 }
 

@@ -10,13 +10,11 @@
 
 #include <redlock/nodes.hpp>
 
-#include "../os/network.hpp"
-#include "../round/duplicate_server_check.hpp"
 #include "../round/quorum_round.hpp"
 #include "../wire/command_encoding.hpp"
 #include "node.hpp"
+#include "node_group.hpp"
 #include "node_table.hpp"
-#include "woken_rounds.hpp"
 
 #include <array>
 #include <cstddef>
@@ -29,11 +27,23 @@
 
 namespace redlock {
 
-class RoundDriver final : private ConnectionUser, public WokenRounds::Round {
+class RoundDriver final : private ConnectionUser {
 public:
-    RoundDriver(NodeTable& table, detail::DuplicateServerCheck& servers, Clock& clock,
-                Clock::duration node_timeout, detail::QuorumRound& round, WokenRounds& woken);
-    /// Leaves all connections.
+    /// The thread or the task that makes the round.
+    class Owner {
+    public:
+        /// Is called when advance() can go on. Must not call it.
+        virtual void wake() noexcept = 0;
+
+    protected:
+        ~Owner() = default;
+    };
+
+    /// Begins a round. Requires that the requests fit_in_one_round(). The group, the owner and the arguments
+    /// must outlive the round.
+    RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests, const RoundLimits& limits,
+                std::span<Tally> tallies);
+    /// Leaves all connections. If the round is not over, it ends here, and the tallies say what is known.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;
@@ -42,10 +52,13 @@ public:
     /// the latest, or nothing if the round is over.
     std::optional<Clock::time_point> advance();
 
+    /// Must be called once the round is over. Notifies the observer.
+    void finish();
+
     /// Reads the clock. The caller must read from the connections and call this function before it calls
     /// advance() because the instant has passed. A reply that has come in time then counts although it is
     /// read late.
-    void read_clock() { now_ = clock_.now(); }
+    void read_clock() { now_ = clock().now(); }
 
     /// Replaces the wait by one system call if the round waits for one reply only. Returns false, without
     /// blocking, if the round waits for anything else, or if the call could last longer than `until`.
@@ -62,6 +75,7 @@ private:
         std::int64_t first_number = 0;  // of the pending replies to the last write
         bool awaits_reply = false;      // replies to this round can be pending on the connection
         bool asking = false;            // the command is sent behind ASKING
+        std::size_t server = 0;         // a hash of the run id; 0 if it is not known
     };
 
     using Step = detail::QuorumRound::Step;
@@ -88,15 +102,15 @@ private:
     void stop_awaiting(std::size_t node) noexcept;
     void leave(std::size_t node, bool timed_out = false) noexcept;
 
-    std::size_t size() const noexcept { return table_.nodes().size(); }
+    std::size_t size() const noexcept { return contacts_.size(); }
+    Clock& clock() const noexcept { return group_.network_.clock(); }
     const Command& command() const noexcept { return round_.requests().front().command; }
 
-    NodeTable& table_;
-    detail::DuplicateServerCheck& servers_;
-    Clock& clock_;
-    Clock::duration node_timeout_;
-    detail::QuorumRound& round_;
-    WokenRounds& woken_;
+    NodeGroup& group_;
+    Owner& owner_;
+    const std::span<Tally> tallies_;
+    detail::QuorumRound round_;
+    const Clock::time_point start_;
     bool has_ended_ = false;                // end() was called
     bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
     Clock::time_point now_;                 // updated after each step that takes time

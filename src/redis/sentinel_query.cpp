@@ -164,7 +164,7 @@ private:
             *config_of(entry).first_address = connection.present_address();
             return ask(entry, entries_.size() > 1 ? Step::my_id : Step::master);
         }
-        if (connection.answer()) take_reply(entry);
+        if (connection.pending().answer()) take_reply(entry);
     }
 
     void ask(Entry& entry, Step step) {
@@ -179,7 +179,7 @@ private:
     /// Takes the reply to the last question. A Sentinel before Redis 6.2 does not know MYID, and a user may
     /// be permitted neither MYID nor INFO. Then only the address identifies the Sentinel.
     void take_reply(Entry& entry) {
-        const auto reply = entry.connection->answer()->reply;
+        const auto reply = entry.connection->pending().answer()->reply;
         const bool is_text = reply.kind == detail::Reply::Kind::text;
         if (entry.step == Step::master) return take_master(entry, reply);
         if (entry.step == Step::my_id && !is_text) return ask(entry, Step::run_id);

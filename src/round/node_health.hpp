@@ -57,8 +57,6 @@ public:
     bool trusted() const noexcept { return state_ == State::closed; }
     /// Returns true if the node is not trusted and its pause is over.
     bool probe_due(Clock::time_point now) const noexcept { return !trusted() && now >= next_probe_; }
-    /// Returns true if the node is not trusted, and a late reply has come since it has failed.
-    bool has_replied_late() const noexcept { return !trusted() && replied_late_; }
     const NodeFailure& last_failure() const noexcept { return last_failure_; }
 
     /// Trusts the node again if a late reply has come and its pause is over. The pause must be over, because

@@ -119,7 +119,7 @@ struct VerbProperties {
     bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
     bool counts = false;  ///< The command uses the counters of holders that the server keeps. It needs the
                           ///< run id of the server, because one that two nodes have in common has one vote
-                          ///< (duplicate_server_check.hpp).
+                          ///< (RoundDriver::fail_if_duplicate()).
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists

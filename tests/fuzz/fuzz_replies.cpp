@@ -193,7 +193,7 @@ private:
 
     /// The replies to the commands that were sent last are not awaited any more.
     void leave() {
-        client_.stop_awaiting(round_);
+        client_.pending().stop_awaiting(round_);
         answers_.clear();
     }
 
@@ -201,7 +201,7 @@ private:
 
     void compare() {
         expected_.received(std::exchange(under_way_, {}));
-        while (const auto* const answer = client_.take_answer(round_)) answers_.push_back(*answer);
+        while (const auto* const answer = client_.pending().take_answer(round_)) answers_.push_back(*answer);
         if (client_.broken()) check_reported();
         if (was_broken_) require(client_.broken(), "broken for good");
         was_broken_ = client_.broken();

@@ -129,6 +129,12 @@ TEST_F(SecondRound, DoesNotCountARefusingNodeThatHadTheTokensCount) {
     EXPECT_THAT(result.validity(), Lasts(0ns));
 }
 
+// The address of the node leads to the server of another node by now, which votes for that one.
+TEST_F(SecondRound, DoesNotCountANodeWhoseServerVotesForAnotherOne) {
+    between_the_rounds([&] { world.lie(Errc::same_server, 3); });
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)) << "2 raised, 1 has no vote, 2 are silent";
+}
+
 // The node did not have the token's count after the first round, and does not reply in the second one.
 TEST_F(SecondRound, DoesNotCountASilentNodeWithASmallerCount) {
     between_the_rounds([&] { world.silence(1); });

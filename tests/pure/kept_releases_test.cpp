@@ -54,7 +54,6 @@ TEST(KeptReleases, AConnectionWithoutReleasesLeavesNothingBehind) {
     pending.sent({.verb = Verb::set_if_absent, .resources = resource, .owner = "A"}, nullptr);
     all.keep(std::move(pending), true);
     EXPECT_TRUE(all.none());
-    EXPECT_EQ(all.changes(), 0u);
 }
 
 TEST(KeptReleases, AServerThatDoesNotAnswerGetsThemOnlyIfItHadAnswered) {

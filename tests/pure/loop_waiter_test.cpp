@@ -251,19 +251,21 @@ public:
     void detach() noexcept override {}
 
 private:
-    class Round final : public loop::RoundInSteps {
+    class Round final : public loop::RoundInSteps, RoundDriver::Owner {
     public:
         Round(NodeGroup& group, std::span<const Request> requests, const RoundLimits& limits,
               std::span<Tally> tallies)
-            : round_(group, requests, limits, tallies) {}
+            : round_(group, *this, requests, limits, tallies) {}
         std::optional<Clock::time_point> advance() override {
-            const auto until = round_.driver().advance();
+            const auto until = round_.advance();
             if (!until) round_.finish();
             return until;
         }
 
     private:
-        NodeGroup::OngoingRound round_;
+        void wake() noexcept override {}
+
+        RoundDriver round_;
     };
 
     NodeGroup& group_;

@@ -242,7 +242,7 @@ TEST(RoundDriver, AServerThatHidesItsIdentityHasNoVoteWithFencing) {
 }
 
 // The server is reached at the address of another node, whose own server is gone.
-TEST(RoundDriver, AServerVotesForAnotherNodeIfItsFormerNodeIsGone) {
+TEST(RoundDriver, AServerVotesForAnotherNodeOnceItsFormerNodeIsGone) {
     RoundDriverWorld world{3};
     const auto count = [&](std::string_view owner) {
         return world.ask({world.request(Verb::set_and_count, owner)}).front();
@@ -254,9 +254,8 @@ TEST(RoundDriver, AServerVotesForAnotherNodeIfItsFormerNodeIsGone) {
     gone.refuses = true;
     next.redis = gone.redis;
     for (auto* const server : {&gone, &next}) server->close_connections(world.network.clock().now());
-    world.network.pass(50s);
-    EXPECT_EQ(count("B")[2].cause, Errc::same_server) << "within a minute";
-    world.network.pass(2min);
+    (void)count("B");  // finds that the connections were closed
+    world.network.pass(1min);  // its key on node 1 has expired
     EXPECT_EQ(count("C")[2].vote, Vote::granted);
 }
 

@@ -26,6 +26,11 @@ using testing::Pair;
 
 using SharedConnections = SharedWorld;
 
+/// Owns a round that the test advances itself.
+struct Nobody final : RoundDriver::Owner {
+    void wake() noexcept override {}
+} nobody;
+
 TEST_F(SharedConnections, ManyRoundsUseOneConnectionToEachNode) {
     for (int i = 0; i < 100; ++i) acquire("r" + std::to_string(i), "owner " + std::to_string(i));
     run();
@@ -79,8 +84,8 @@ TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehi
     std::array tallies{Tally{names}, Tally{names}};
     const RoundLimits limits{};
     {
-        NodeGroup::OngoingRound round{group, requests, limits, tallies};
-        (void)round.driver().advance();
+        RoundDriver round{group, nobody, requests, limits, tallies};
+        (void)round.advance();
         run_for(5ms);
         EXPECT_EQ(tallies[0].refused(), size);
         detail::LateReplies late;
@@ -169,8 +174,8 @@ TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
             .command = {.verb = Verb::compare_and_expire, .resources = second, .owner = "B", .ttl = 10s}}};
     std::array tallies{Tally{names}, Tally{names}};
     const RoundLimits limits{};
-    NodeGroup::OngoingRound round{group, requests, limits, tallies};
-    while (const auto until = round.driver().advance()) {
+    RoundDriver round{group, nobody, requests, limits, tallies};
+    while (const auto until = round.advance()) {
         std::vector<PollEntry> entries;
         (void)group.write_collected(network.clock().now());
         group.append_poll_entries(entries);

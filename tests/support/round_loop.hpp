@@ -7,6 +7,7 @@
 #pragma once
 
 #include "redis/node_group.hpp"
+#include "redis/round_driver.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
@@ -21,7 +22,7 @@
 namespace redlock::support {
 
 /// A round of one request, with all that must outlive it.
-class SharedRound {
+class SharedRound final : public RoundDriver::Owner {
 public:
     SharedRound(NodeGroup& group, const Tally::Names& names, const Request& request, RoundLimits limits = {})
         : resource_{request.command.resources.front()},
@@ -31,8 +32,7 @@ public:
           tally_(names) {
         request_.command.resources = resource_;
         request_.command.owner = owner_;
-        round_.emplace(group, std::span{&request_, 1}, limits_, std::span{&tally_, 1});
-        round_->driver().owner = this;
+        round_.emplace(group, *this, std::span{&request_, 1}, limits_, std::span{&tally_, 1});
     }
     SharedRound(const SharedRound&) = delete;
     SharedRound& operator=(const SharedRound&) = delete;
@@ -43,9 +43,10 @@ public:
 private:
     friend class RoundLoop;
 
+    void wake() noexcept override { woken_ = true; }
     /// Advances the round. Returns until when it waits.
     Clock::time_point advance() {
-        const auto until = over_ ? std::nullopt : round_->driver().advance();
+        const auto until = over_ ? std::nullopt : round_->advance();
         until_ = until.value_or(Clock::never());
         if (until || std::exchange(over_, true)) return until_;
         round_->finish();
@@ -57,7 +58,8 @@ private:
     Request request_;
     const RoundLimits limits_;
     Tally tally_;
-    std::optional<NodeGroup::OngoingRound> round_{};
+    std::optional<RoundDriver> round_{};
+    bool woken_ = false;
     Clock::time_point until_{};
     bool over_ = false;
 };
@@ -77,7 +79,8 @@ public:
     /// the end of the wait at the latest.
     template <class Wait>
     void turn(Wait wait, Clock::time_point latest = Clock::never()) {
-        while (auto* const woken = group_.take_woken()) advance(*static_cast<SharedRound*>(woken->owner));
+        for (auto* const round : rounds_)
+            if (std::exchange(round->woken_, false)) advance(*round);
         if (next_ <= clock_.now()) advance_due();
         const bool has_ended = std::erase_if(rounds_, [](const auto* round) { return round->over(); }) > 0;
         const auto now = clock_.now();
@@ -96,7 +99,7 @@ private:
         next_ = Clock::never();
         for (auto* const round : rounds_) {
             if (round->until_ <= now) {
-                round->round_->driver().read_clock();
+                round->round_->read_clock();
                 advance(*round);
             }
             next_ = std::min(next_, round->until_);

@@ -139,8 +139,8 @@ TEST_P(TlsConnection, TakesAReplyThatTheEndOfTheSessionFollows) {
     (void)SSL_shutdown(session.get());
     connection->advance();
     EXPECT_FALSE(connection->broken()) << connection->detail();
-    ASSERT_NE(connection->answer(), nullptr);
-    EXPECT_EQ(connection->answer()->reply.text, "value");
+    ASSERT_NE(connection->pending().answer(), nullptr);
+    EXPECT_EQ(connection->pending().answer()->reply.text, "value");
     EXPECT_TRUE(connection->gone_stale()) << "nothing can be received any more";
 }
 
@@ -149,7 +149,7 @@ TEST_P(TlsConnection, FailsBehindAReplyAlthoughTheTcpConnectionStaysOpen) {
     write("$5\r\nvalue\r\n");
     (void)SSL_shutdown(session.get());
     connection->advance();
-    ASSERT_NE(connection->answer(), nullptr);
+    ASSERT_NE(connection->pending().answer(), nullptr);
     EXPECT_TRUE(connection->poll_entry().writes) << "poll() must return at once";
     connection->advance();
     EXPECT_TRUE(connection->broken());
@@ -166,7 +166,7 @@ TEST_P(TlsConnection, FailsBehindAReplyIfItIsUsedAfterTheEndOfTheSession) {
     write("$5\r\nvalue\r\n");
     (void)SSL_shutdown(session.get());
     connection->advance();
-    ASSERT_NE(connection->answer(), nullptr);
+    ASSERT_NE(connection->pending().answer(), nullptr);
     connection->ask(std::array<std::string_view, 2>{"GET", "another key"});
     EXPECT_TRUE(connection->broken());
     EXPECT_EQ(connection->detail(), "TLS: closed by the server");
@@ -187,7 +187,7 @@ TEST_P(TlsConnection, TakesNoReplyThatIsIncompleteAtTheEnd) {
     (void)SSL_shutdown(session.get());
     network.closed = true;
     connection->advance();
-    EXPECT_EQ(connection->answer(), nullptr);
+    EXPECT_EQ(connection->pending().answer(), nullptr);
     connection->advance();
     EXPECT_TRUE(connection->broken());
 }
