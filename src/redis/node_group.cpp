@@ -64,7 +64,8 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         now = network.clock().now();
         owing.clear();
         entries.clear();
-        // The server of a Redis Cluster that must get a release may be one that was not used before.
+        // The server of a Redis Cluster that must get a release may be one that was not used before. It is
+        // enough if one of the groups finds it, because all share the kept releases.
         if (repeats) groups.front()->table_.find_debtors();
         for (const auto* const group : groups)
             for (auto* const node : group->table_.all()) node->append_unfinished(owing, repeats);

@@ -93,9 +93,9 @@ public:
     /// Leaves the releases that are not answered to the other groups of the process (KeptReleases), and
     /// closes all connections. No round may be under way. The destructor then sends nothing.
     void give_up() noexcept;
-    /// Sends the unsent releases of all groups, which must use the same network, and waits for the replies.
-    /// Blocks for one node_timeout at most. The destructors of the groups then send nothing. No round may be
-    /// under way.
+    /// Sends the unsent releases of all groups, and waits for the replies. The network of the first one must
+    /// be able to wait for the connections of all. Blocks for one node_timeout at most. The destructors of
+    /// the groups then send nothing. No round may be under way.
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:

@@ -1,5 +1,4 @@
-// The Node objects read from the connections, and call on_progress(). `woken_` is the list of the rounds that
-// can continue.
+// The Node objects read from the connections, and call on_progress().
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).

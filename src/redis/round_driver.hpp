@@ -4,8 +4,8 @@
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
 // to one node. If the node is a Redis Cluster, NodeTable chooses the Node of one of its servers, and the
 // round goes to another one if a server says so (MOVED or ASK). Many rounds can share them: the Node objects
-// read, and call on_progress(), by which a round that can continue adds itself to the list `woken`. The
-// caller must call advance() for each round in the list.
+// read, and call on_progress(), by which a round that can continue wakes its owner. The owner then calls
+// advance().
 #pragma once
 
 #include <redlock/nodes.hpp>

@@ -708,8 +708,8 @@ private:
 
     /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
-    /// that has come in time, but was not read because this process was suspended. (A driver that shares
-    /// connections reads first, see Lane::Asker::reads_first.)
+    /// that has come in time, but was not read because this process was suspended. (A lane reads before that,
+    /// see Lane::Asker::reads_first.)
     std::optional<std::size_t> find_overdue() {
         if (!overdue_) return std::nullopt;
         for (std::size_t node = 0; node < size_; ++node)
