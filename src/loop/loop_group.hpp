@@ -65,7 +65,7 @@ public:
         : SchedulerOwner{std::move(of_loop)},
           Task(*SchedulerOwner::scheduler),
           former_(std::move(former)),
-          network_(*SchedulerOwner::scheduler, loop, std::move(system)),
+          network_(loop, std::move(system)),
           group_(configs, options, network_) {
         SchedulerOwner::scheduler->set_last(this);
     }

@@ -1,6 +1,5 @@
 #include "loop_network.hpp"
 
-#include <exception>
 #include <utility>
 
 namespace redlock::loop {
@@ -27,25 +26,6 @@ private:
     Watches& watches_;
 };
 
-class LoopTask final : public BackgroundTask, private Task {
-public:
-    LoopTask(Scheduler& scheduler, Function function) : Task(scheduler), function_(std::move(function)) {}
-
-    void start() noexcept override { wake(); }
-
-private:
-    void proceed() override {
-        auto next = Clock::never();
-        try {
-            next = function_(scheduler().clock().now());
-        } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; as in a thread
-        }
-        wake_at(next);
-    }
-
-    const Function function_;
-};
-
 }  // namespace
 
 std::unique_ptr<Socket> LoopNetwork::connect(const Address& address, std::chrono::milliseconds longest_wait,
@@ -53,10 +33,6 @@ std::unique_ptr<Socket> LoopNetwork::connect(const Address& address, std::chrono
     auto socket = system_->connect(address, longest_wait, error);
     if (!socket) return nullptr;
     return std::make_unique<LoopSocket>(std::move(socket), watches_);
-}
-
-std::unique_ptr<BackgroundTask> LoopNetwork::make_task(BackgroundTask::Function function) {
-    return std::make_unique<LoopTask>(scheduler_, std::move(function));
 }
 
 }  // namespace redlock::loop

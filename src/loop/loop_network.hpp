@@ -1,8 +1,7 @@
-// The Network of an event loop: sockets that the loop watches, and background tasks that run in the loop.
+// The Network of an event loop: sockets that the loop watches.
 #pragma once
 
 #include "../os/network.hpp"
-#include "scheduler.hpp"
 #include "watches.hpp"
 
 #include <memory>
@@ -14,8 +13,8 @@ class LoopNetwork final : public Network {
 public:
     /// Opens its sockets through `system`. That is the network of the RedisNodes, so that a child of fork()
     /// can close its copies.
-    LoopNetwork(Scheduler& scheduler, EventLoop& loop, std::shared_ptr<Network> system)
-        : scheduler_(scheduler), system_(std::move(system)), watches_(loop) {}
+    LoopNetwork(EventLoop& loop, std::shared_ptr<Network> system)
+        : system_(std::move(system)), watches_(loop) {}
 
     Clock& clock() noexcept override { return system_->clock(); }
     Entropy& entropy() noexcept override { return system_->entropy(); }
@@ -27,13 +26,10 @@ public:
                               const std::stop_token& stop) override {
         system_->wait(entries, now, until, stop);
     }
-    /// The task never runs again once the scheduler is detached.
-    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
     Watches& watches() noexcept { return watches_; }
 
 private:
-    Scheduler& scheduler_;
     const std::shared_ptr<Network> system_;
     Watches watches_;
 };

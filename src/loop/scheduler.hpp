@@ -1,6 +1,5 @@
-// Runs the tasks of one event loop. A task is an operation, a batch of extensions, or a background task. It
-// has no thread and never blocks. If a task has to wait, it names the event or the instant, returns, and is
-// called again.
+// Runs the tasks of one event loop, for example an operation or a batch of extensions. A task has no thread
+// and never blocks. If a task has to wait, it names the event or the instant, returns, and is called again.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -44,8 +43,6 @@ public:
 
 protected:
     virtual ~Task();
-
-    Scheduler& scheduler() const noexcept { return scheduler_; }
 
 private:
     friend class Scheduler;

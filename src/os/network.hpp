@@ -123,8 +123,11 @@ public:
         for (auto& it : entries) it.ready = it.ready || it.until <= after;
     }
 
-    /// Returns a task that does nothing until it is started.
-    virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) = 0;
+    /// Returns a task that does nothing until it is started. Returns null if the network has no background
+    /// tasks. Only a Lane uses them, so the networks of event loops have none.
+    virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function /*function*/) {
+        return nullptr;
+    }
 
     /// Returns null if the system has no descriptor left, or if one thread alone uses the network.
     virtual std::unique_ptr<Wakeup> make_wakeup() { return nullptr; }

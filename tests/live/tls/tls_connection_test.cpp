@@ -84,7 +84,6 @@ public:
     }
     void wait_for_descriptors(std::span<PollEntry>, Clock::time_point, Clock::time_point,
                               const std::stop_token&) override {}
-    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function) override { return nullptr; }
 
 private:
     MemoryClock clock_{};
