@@ -64,7 +64,6 @@
 #include <redlock/src/loop/listeners.cpp>
 #include <redlock/src/loop/lock_jobs.cpp>
 #include <redlock/src/loop/loop_group.cpp>
-#include <redlock/src/loop/loop_network.cpp>
 #include <redlock/src/loop/loop_waiter.cpp>
 #include <redlock/src/loop/renewals.cpp>
 #include <redlock/src/loop/watches.cpp>

@@ -19,7 +19,10 @@ public:
     Clock& clock() noexcept override { return system_->clock(); }
     Entropy& entropy() noexcept override { return system_->entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
-                                    int& error) override;
+                                    int& error) override {
+        return system_->connect(address, longest_wait, error);
+    }
+    void forget(int fd) noexcept override { watches_.forget(fd); }
     /// Blocks if `until` is later than `now`. Such calls are made only at the shutdown of a loop, and when
     /// nodes are closed.
     void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,

@@ -109,6 +109,8 @@ public:
     /// Socket::receive() with Wait::yes will block for `longest_wait` at most.
     virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                             int& error) = 0;
+    /// Is called before a socket of this network is closed.
+    virtual void forget(int /*fd*/) noexcept {}
 
     /// Waits until one of the entries is ready, and sets `ready` in each of those that are. Also returns at
     /// `until` (up to a millisecond later), and as soon as `stop` is requested. It may return earlier, for

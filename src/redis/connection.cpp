@@ -38,7 +38,9 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
     if (resolution_->done()) connect();
 }
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+    close_socket();
+}
 
 PollEntry Connection::poll_entry() const noexcept {
     if (state_ == State::resolving) return {.fd = resolution_->fd()};
@@ -145,7 +147,9 @@ Clock::time_point Connection::end_of_attempt(std::size_t addresses) const {
 
 bool Connection::connect_to(const Address& address) {
     int error = 0;
-    socket_ = network_.connect(address, config_.node_timeout / 2, error);
+    auto socket = network_.connect(address, config_.node_timeout / 2, error);
+    close_socket();  // after connect(), so that the new socket has another number
+    socket_ = std::move(socket);
     state_ = socket_ ? State::connecting : State::resolving;
     if (!socket_) detail_ = errno_message(error);
     return socket_ != nullptr;
@@ -569,6 +573,11 @@ void Connection::fail(std::error_code cause, std::string detail) {
     cause_ = cause;
     detail_ = std::move(detail);
     if (socket_) socket_->drop_unsent();
+    close_socket();
+}
+
+void Connection::close_socket() noexcept {
+    if (socket_) network_.forget(socket_->fd());
     socket_.reset();
 }
 

@@ -195,6 +195,7 @@ private:
 
     void connect();
     bool connect_to(const Address& address);
+    void close_socket() noexcept;
     Clock::time_point end_of_attempt(std::size_t addresses) const;
     void finish_connecting();
     std::string blame_of_master() const;

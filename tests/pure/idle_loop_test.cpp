@@ -60,6 +60,32 @@ TEST_F(IdleLoop, UsesNoConnectionThatAServerHasClosedMeanwhile) {
     for (const auto& node : acquired.nodes()) EXPECT_NE(node.cause, Errc::connection_failed) << node.detail;
 }
 
+// Otherwise the loop would believe that it watches the next socket with this number.
+TEST_F(IdleLoop, ForgetsAConnectionThatBreaksBeforeItIsClosed) {
+    acquire();
+    release();
+    for (std::size_t server = 0; server < size; ++server) network.server(server).close_connections(now());
+    network.pass(1s);
+    acquire();
+    EXPECT_EQ(network.server(0).connections(), 2U) << "or this test shows nothing";
+    EXPECT_FALSE(loop.knows_closed_sockets());
+}
+
+TEST_F(IdleLoop, ForgetsAnAddressThatRefusesBeforeItsSocketIsClosed) {
+    network.server(0).refuses = true;
+    MemoryLoopNodes others{network, {at_two_addresses(network.configs().front())}, {.node_timeout = 50ms}};
+    MemoryLoop other_loop{network};
+    AsyncNodes of_others{others, other_loop, network.clock(), entropy};
+    AsyncLock on_second_address{of_others, "r", {.ttl = ttl}};
+    on_second_address.try_acquire(report());
+    while (results.empty() && other_loop.run_once(now() + 1min)) {
+    }
+    ASSERT_THAT(results, SizeIs(1));
+    EXPECT_TRUE(results.front());
+    EXPECT_EQ(network.server(1).connections(), 1U) << "or this test shows nothing";
+    EXPECT_FALSE(other_loop.knows_closed_sockets());
+}
+
 // A lock may outlive the loop for long, and so do the connections on which a release can still be sent.
 TEST_F(IdleLoop, DisconnectsItsListenersAtItsShutdown) {
     hold(0, "other");

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,10 +33,17 @@ public:
     explicit MemoryLoop(MemoryNetwork& network) : network_(network) {}
 
     void watch(int fd, bool reads, bool writes) override {
-        forget(fd);
+        {
+            const OutsideTheClient outside;
+            known_.insert(fd);
+        }
+        watched_.erase(fd);
         if (reads || writes) watched_.emplace(fd, writes);
     }
-    void forget(int fd) noexcept override { watched_.erase(fd); }
+    void forget(int fd) noexcept override {
+        watched_.erase(fd);
+        if (network_.is_open(fd)) known_.erase(fd);
+    }
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         wake_at_ = delay == delay.max() ? Clock::never() : network_.clock().now() + delay;
     }
@@ -62,6 +70,10 @@ public:
     void come_back() { wake(); }
 
     bool watches_anything() const { return !watched_.empty(); }
+    /// Returns true if a socket was closed that the loop had not forgotten before.
+    bool knows_closed_sockets() const {
+        return !std::ranges::all_of(known_, [this](int fd) { return network_.is_open(fd); });
+    }
 
 private:
     std::vector<int> ready_descriptors() const {
@@ -79,6 +91,7 @@ private:
     }
 
     MemoryNetwork& network_;
+    std::set<int> known_{};          // the descriptors of watch(), until forget()
     std::map<int, bool> watched_{};  // the descriptors, and whether to wait until they can be written
     Clock::time_point wake_at_ = Clock::never();
 };

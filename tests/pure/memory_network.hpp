@@ -426,6 +426,8 @@ public:
         return socket != open_.end() ? socket->second->ready_at(writes) : Clock::never();
     }
 
+    bool is_open(int fd) const { return open_.contains(fd); }
+
     /// Returns how often wait() was called.
     std::size_t waits() const { return waits_; }
 
