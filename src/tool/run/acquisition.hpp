@@ -17,7 +17,7 @@
 
 namespace redlock::tool {
 
-/// The ways to acquire a lock, a slot of a semaphore, or a lease that outlives this process.
+/// The ways to acquire a lock or a slot of a semaphore.
 struct Acquirable {
     std::function<Result()> try_acquire;
     std::function<Result(std::chrono::nanoseconds span, std::stop_token stop)> acquire_for;

@@ -4,6 +4,7 @@
 #include "exit_status.hpp"
 #include "holder_description.hpp"
 #include "lease_keeper.hpp"
+#include "lock/lease_state.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "repeated.hpp"
@@ -11,8 +12,9 @@
 #include "text/json.hpp"
 #include "wait_reporter.hpp"
 
-#include <redlock/algorithm/acquire.hpp>
 #include <redlock/algorithm/algorithm.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/lock.hpp>
 #include <redlock/resources.hpp>
 
 #include <sys/types.h>
@@ -142,49 +144,10 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
         print_lease(lease, result.validity());
 }
 
-/// A lock that outlives us: nobody extends or releases it here.
-class LeaseToKeep {
-public:
-    LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, LockOptions options)
-        : nodes_(nodes), resources_(std::move(resources)), options_(std::move(options)) {}
-
-    Result try_acquire() { return acquire({.attempts = 1, .queue_timeout = {}}); }
-    Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) {
-        return acquire({.deadline = deadline_after(boot_clock().now(), span), .stop = std::move(stop)});
-    }
-    const std::string& resource() const noexcept { return resources_.front(); }
-
-    const Lease& lease() const noexcept { return lease_; }
-    void describe_holder() const {
-        algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
-    }
-    /// Leaves a process behind that keeps the lock for as long as `process` lives.
-    void keep_for(WatchedProcess& process, const Signals& signals) {
-        keeper_process_ = keep_in_background(process, nodes_, {resources_, options_, lease_}, signals);
-    }
-    /// Also ends the keeper, if there is one.
-    void release() {
-        if (keeper_process_ > 0) {
-            ::kill(keeper_process_, SIGKILL);
-            ::waitpid(keeper_process_, nullptr, 0);
-        }
-        (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair);
-    }
-
-private:
-    Result acquire(const algorithm::AcquireLimits& limits) {
-        return algorithm::acquire(nodes_, boot_clock(), os_entropy(), lease_request(), options_.retry, limits,
-                                  lease_);
-    }
-    algorithm::LeaseRequest lease_request() const {
-        return {resources_, options_.ttl, options_.drift_factor, options_.fencing, options_.fair};
-    }
-
-    Nodes& nodes_;
-    const std::vector<std::string> resources_;
-    const LockOptions options_;
-    Lease lease_{};
-    pid_t keeper_process_ = 0;
+/// A lock whose lease a keeper can take over.
+struct LockToKeep : Lock {
+    using Lock::Lock;
+    Lease lease() const { return acquisition().state->lease(); }
 };
 
 int acquire(const LeaseCommandArguments& request) {
@@ -194,30 +157,35 @@ int acquire(const LeaseCommandArguments& request) {
     WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
-    check(options, nodes.node_timeout(), nodes.quarantine());
-    detail::check_for_cluster(nodes, request.resources(), options);
-    LeaseToKeep lock{nodes, request.resources(), options};
+    // The lock outlives this process. It is never destroyed, because the destructor would release it.
+    static auto& lock = *new LockToKeep{nodes, request.resources(), options};
     const Signals signals{ending_signals};
     auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
     if (interrupted) {
-        if (result) lock.release();
+        if (result) (void)lock.release();
         return die_of(*interrupted);
     }
+    pid_t keeper = 0;
     bool no_process = false;
     try {
-        if (result && watched) lock.keep_for(*watched, signals);
+        if (result && watched)
+            keeper =
+                keep_in_background(*watched, nodes, {request.resources(), options, lock.lease()}, signals);
     } catch (const std::system_error& error) {
-        lock.release();
+        (void)lock.release();
         result.conclude(error.code(), result.attempts());
         no_process = true;
     }
     tell(request, lock.lease(), result);
     if (result && !std::cout.flush()) {
-        lock.release();
+        if (keeper > 0) {
+            ::kill(keeper, SIGKILL);
+            ::waitpid(keeper, nullptr, 0);
+        }
+        (void)lock.release();
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
-    if (result) lock.describe_holder();
     const int status = conclude(
         request.resource, request.acquire, result,
         no_process ? "; no process could be started to keep the lock"

@@ -156,8 +156,9 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
 template <class L>
 Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
     if (request.lock.min_hold == request.lock.min_hold.zero()) return lock.release();
+    const auto now = boot_clock().now();  // first, as in look_at_lock
     Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
-                .valid_until = boot_clock().now() + lock.remaining(),
+                .valid_until = now + lock.remaining(),
                 .may_hold_key = NodeSet{}.set()};
     auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.lock.fair);
     (void)lock.release();
