@@ -22,8 +22,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -35,36 +35,32 @@
 namespace redlock::tool {
 namespace {
 
-/// What the watchdog said of the loss. It wakes the supervisor, which asks.
-class Loss {
-public:
-    void tell(const std::string& resource, const Result& result) {
-        try {
-            auto why = resource + ": " + result.message();
-            const std::lock_guard guard{mutex_};
-            why_ = std::move(why);
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): lost, without words
-        }
-        Signals::wake();
-    }
-    std::optional<std::string> why() const {
-        const std::lock_guard guard{mutex_};
-        return why_;
-    }
+using namespace std::chrono_literals;
 
-private:
-    mutable std::mutex mutex_;
-    std::optional<std::string> why_{};  // guarded by mutex_
-};
+/// What the watchdog says about the loss of the lock.
+using Loss = std::shared_future<std::string>;
 
-/// A loss may still be being told when the lock has gone: it has all that it needs.
-LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
+std::optional<std::string> words_of(const Loss& loss) {
+    if (loss.wait_for(0s) != std::future_status::ready) return std::nullopt;
+    return loss.get();
+}
+
+/// The watchdog may still report a loss when the lock has gone. Therefore the callback refers to nothing
+/// here.
+LockOptions options_of(const RunArguments& request, Watchdog& watchdog,
+                       const std::shared_ptr<std::promise<std::string>>& loss) {
     auto options = request.lock;
     options.ttl = request.ttl();
     options.retry.delay = request.acquire.retry_delay;
     options.holder = holder_description(::getpid(), request.command().front());
     options.watchdog = &watchdog;
-    options.on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); };
+    options.on_lost = [loss, resource = request.resource](const Result& it) {
+        try {
+            loss->set_value(resource + ": " + it.message());
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): lost, without words
+        }
+        Signals::wake();
+    };
     return options;
 }
 
@@ -121,7 +117,7 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
     policy.look_at_lock = [&] {
         const auto now = boot_clock().now();  // first: what remains is less by any pause that comes between
         if (guardian) guardian->lease_ends(now + lock.remaining());
-        auto why = loss.why();
+        auto why = words_of(loss);
         if (!why && now >= policy.look_at) why = request.resource + ": held for as long as --max-hold says";
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
@@ -182,7 +178,7 @@ int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals&
     }
     const auto released =
         has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
-    if (!loss.why()) say_released(request, released, boot_clock().now() - since);
+    if (!words_of(loss)) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
     if (!ending.interrupted_by) return ending.status;
@@ -210,16 +206,17 @@ int run(const RunArguments& request) {
     WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     if (request.hide_nodes) erase_variable(nodes_variable);
-    const auto loss = std::make_shared<Loss>();
+    const auto promise = std::make_shared<std::promise<std::string>>();
+    const Loss loss = promise->get_future();
     Signals signals{ending_signals};
     // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.
     static auto* const watchdog = new Watchdog;
-    auto options = options_of(request, *watchdog, loss);
+    auto options = options_of(request, *watchdog, promise);
     if (request.holders == 0)
         return acquire_and_run(request, Lock{nodes, request.resources(), std::move(options)}, nodes, signals,
-                               *loss);
+                               loss);
     return acquire_and_run(request, Semaphore{nodes, request.resource, request.holders, std::move(options)},
-                           nodes, signals, *loss);
+                           nodes, signals, loss);
 }
 
 }  // namespace
