@@ -45,11 +45,16 @@ void FormerGroups::close(Lanes& threads) noexcept {
 
 // ---- LoopGroup
 
-class LoopGroup::Round final : public RoundInSteps, RoundDriver::Owner {
+/// A round, or the rounds of a batch on a Redis Cluster, one after the other.
+class LoopGroup::Round final : public RoundInSteps, public RoundDriver::Owner {
 public:
     Round(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
           std::span<Tally> tallies)
-        : group_(group), task_(task), driver_(group.group_, *this, requests, limits, tallies) {
+        : group_(group), task_(task), limits_(limits) {
+        if (requests.size() > 1 && !group.group_.clusters().empty())
+            parts_.emplace(group.group_.clusters(), requests, tallies);
+        else
+            begin(requests, tallies);
         ++group_.rounds_;
     }
     ~Round() override {
@@ -58,49 +63,38 @@ public:
     }
 
     std::optional<Clock::time_point> advance() override {
-        // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
-        if (until_ && group_.now() >= *until_) {
-            group_.read_all();
-            driver_.read_clock();
-        }
-        until_ = driver_.advance();
-        if (!until_) driver_.finish();
-        group_.wake();
-        return until_;
-    }
-
-private:
-    void wake() noexcept override { task_.wake(); }
-
-    LoopGroup& group_;
-    Task& task_;
-    RoundDriver driver_;
-    std::optional<Clock::time_point> until_{};  // the end of the wait
-};
-
-/// The rounds of a batch on a Redis Cluster, one after the other.
-class LoopGroup::RoundsByServer final : public RoundInSteps {
-public:
-    RoundsByServer(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
-                   std::span<Tally> tallies)
-        : group_(group), task_(task), limits_(limits), parts_(group.group_.clusters(), requests, tallies) {}
-
-    std::optional<Clock::time_point> advance() override {
-        while (round_ || parts_.next()) {
-            if (!round_)
-                round_ = std::make_unique<Round>(group_, task_, parts_.requests(), limits_, parts_.tallies());
-            if (const auto until = round_->advance()) return until;
+        while (round_ || parts_->next()) {
+            if (!round_) begin(parts_->requests(), parts_->tallies());
+            if (const auto until = step()) return until;
+            if (!parts_) break;
             round_.reset();
         }
         return std::nullopt;
     }
 
 private:
+    void wake() noexcept override { task_.wake(); }
+    void begin(std::span<const Request> requests, std::span<Tally> tallies) {
+        round_.emplace(group_.group_, *this, requests, limits_, tallies);
+    }
+    std::optional<Clock::time_point> step() {
+        // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
+        if (until_ && group_.now() >= *until_) {
+            group_.read_all();
+            round_->read_clock();
+        }
+        until_ = round_->advance();
+        if (!until_) round_->finish();
+        group_.wake();
+        return until_;
+    }
+
     LoopGroup& group_;
     Task& task_;
     const RoundLimits& limits_;
-    RequestsByServer parts_;
-    std::unique_ptr<Round> round_{};
+    std::optional<RequestsByServer> parts_{};  // for a batch on a Redis Cluster
+    std::optional<RoundDriver> round_{};
+    std::optional<Clock::time_point> until_{};  // the end of the wait
 };
 
 std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Request> requests,
@@ -108,8 +102,6 @@ std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Reque
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (rounds_ == 0) read_all();
     for (const auto& it : requests) longest_ttl_ = std::max(longest_ttl_, it.command.ttl);
-    if (requests.size() > 1 && !group_.clusters().empty())
-        return std::make_unique<RoundsByServer>(*this, task, requests, limits, tallies);
     return std::make_unique<Round>(*this, task, requests, limits, tallies);
 }
 

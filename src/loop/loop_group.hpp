@@ -88,7 +88,6 @@ public:
 private:
     friend class FormerGroups;
     class Round;
-    class RoundsByServer;
 
     Clock& clock() noexcept { return network_.clock(); }
     void proceed() override;
