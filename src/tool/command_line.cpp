@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
@@ -91,12 +90,7 @@ void CommandLine::check_command(const std::vector<std::string>& words) const {
 /// Removes the command of the user from the end of `words`. The first word is the name of the subcommand.
 void CommandLine::take_foreign_command(std::vector<std::string>& words) const {
     for (const auto& [app, target] : foreign_commands_)
-        if (app->get_name() == words.front()) {
-            std::vector<std::string> ours{words.begin() + 1, words.end()};
-            *target = take_command(*app, ours);
-            words.resize(1);
-            std::ranges::move(ours, std::back_inserter(words));
-        }
+        if (app->get_name() == words.front()) *target = take_command(*app, words);
 }
 
 /// Returns a suggestion for the first option in a message such as "The following argument was not expected:

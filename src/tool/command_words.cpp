@@ -32,8 +32,7 @@ namespace {
 
 /// Returns the index of RESOURCE, or the number of words if there is none.
 std::size_t place_of_resource(const CLI::App& app, const std::vector<std::string>& words) {
-    std::size_t i = 0;
-    for (; i < words.size(); ++i) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
         const auto& word = words[i];
         if (word == "--") return std::min(i + 1, words.size());
         if (word.size() < 2 || word.front() != '-') return i;

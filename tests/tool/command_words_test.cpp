@@ -35,9 +35,9 @@ TEST_P(CommandWords, BeginAfterTheResource) {
     app.add_flag("-n,--nonblock,-v", flag);
     app.add_option("-w,--wait,-c", value);
     app.add_option("RESOURCE", resource)->required();
-    auto ours = words(GetParam().line);
+    auto ours = words("run " + GetParam().line);
     EXPECT_EQ(take_command(app, ours), words(GetParam().command));
-    EXPECT_EQ(ours, words(GetParam().ours));
+    EXPECT_EQ(ours, words("run " + GetParam().ours));
 }
 
 INSTANTIATE_TEST_SUITE_P(
