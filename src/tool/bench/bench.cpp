@@ -122,6 +122,7 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
         progress.show(acquired);
         return boot_clock().now() < end && !wait_for_interruption(signals, interrupted);
     });
+    measurement.round = round;
     measurement.shared_writes = counter.writes();
     return measurement;
 }
@@ -133,21 +134,20 @@ int bench(const BenchArguments& request) {
     workload.lock.retry.attempts = 1;
     const Signals signals{SIGINT, SIGTERM};
     std::optional<int> interrupted;
-    std::vector<MeasuredRound> rounds;
+    std::vector<Measurement> rounds;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
         if (interrupted) break;
-        rounds.push_back({round, measure(request, workload, round, title, signals, interrupted)});
-        const auto& measurement = rounds.back().measurement;
+        rounds.push_back(measure(request, workload, round, title, signals, interrupted));
         if (request.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
         signals.end_on_broken_pipe();
-        print(std::cout, title, measurement);
+        print(std::cout, title, rounds.back());
         std::cout << std::flush;
         Signals::ignore_failed_writes();
     }
-    const bool acquired = std::ranges::any_of(
-        rounds, [](const MeasuredRound& it) { return it.measurement.acquire.count() > 0; });
+    const bool acquired =
+        std::ranges::any_of(rounds, [](const Measurement& it) { return it.acquire.count() > 0; });
     std::error_code error;
     if (interrupted)
         error = Errc::cancelled;
@@ -159,7 +159,7 @@ int bench(const BenchArguments& request) {
     if (acquired) return 0;
     const auto nodes = request.nodes.endpoints().size();
     std::set<std::string> refusing;
-    for (const auto& [failure, times] : rounds.back().measurement.node_causes)
+    for (const auto& [failure, times] : rounds.back().node_causes)
         if (exit_status::is_refusal(failure.second)) refusing.insert(failure.first);
     return exit_status::without_quorum(nodes, refusing.size());
 }

@@ -22,12 +22,6 @@ struct Bar {
 /// latency to the last.
 std::vector<Bar> bars_of(const LatencyHistogram& latencies);
 
-/// The measurement for one kind of round. `redlock bench` makes one for each kind.
-struct MeasuredRound {
-    Round round;
-    Measurement measurement;
-};
-
 /// Prints the percentiles of both operations, a histogram of the time to acquire, and the failures by cause.
 void print(std::ostream& out, const std::string& title, const Measurement& measurement);
 

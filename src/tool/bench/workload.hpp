@@ -33,8 +33,9 @@ struct SharedWrites {
     LatencyHistogram waited{};  ///< for each write, how long its first command was collected
 };
 
-/// The result of a run.
+/// The result of a run. `redlock bench` makes one for each kind of round.
 struct Measurement {
+    Round round = Round::sequential;
     LatencyHistogram acquire{};                      ///< latencies of successful acquisitions
     LatencyHistogram release{};                      ///< latencies of the releases of these acquisitions
     std::map<Failure, std::uint64_t> failures{};     ///< failed operations, by name and error

@@ -140,9 +140,8 @@ ordered_json json_of(const SharedWrites& writes) {
         {"count", writes.waited.count()}, {"commands", writes.commands}, {"waited", json_of(writes.waited)}};
 }
 
-ordered_json json_of_round(const MeasuredRound& it) {
-    const auto& measurement = it.measurement;
-    return {{"order", it.round == Round::sequential ? "sequential" : "all_at_once"},
+ordered_json json_of_round(const Measurement& measurement) {
+    return {{"order", measurement.round == Round::sequential ? "sequential" : "all_at_once"},
             {"took_ms", milliseconds_of(measurement.took)},
             {"acquired", measurement.acquire.count()},
             {"per_second", measurement.per_second()},
@@ -222,7 +221,7 @@ void print_json_of_who(std::ostream& out, const std::string& resource, const Loc
     print(out, json_of(resource, status));
 }
 
-void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error) {
+void print_json(std::ostream& out, std::span<const Measurement> rounds, const std::error_code& error) {
     print(out, {{"error", error_of(error, error.message())}, {"rounds", list_of(rounds, json_of_round)}});
 }
 

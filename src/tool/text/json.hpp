@@ -30,7 +30,7 @@ void print_json(std::ostream& out, const std::string& resource, const LockStatus
 void print_json_of_who(std::ostream& out, const std::string& resource, const LockStatus& status);
 
 /// For bench. `error` is set if bench failed.
-void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error);
+void print_json(std::ostream& out, std::span<const Measurement> rounds, const std::error_code& error);
 
 /// For doctor.
 void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
