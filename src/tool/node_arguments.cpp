@@ -111,9 +111,9 @@ bool begins_with_scheme(std::string_view text) {
     return text.find("://") < text.find_first_of(",/?@");
 }
 
-/// Returns where the address of a Redis Cluster ends in a list with commas: at a comma behind its path or
+/// Returns where an address with several servers ends in a list with commas: at a comma behind its path or
 /// query, or in front of an address with a scheme.
-std::size_t end_of_cluster(std::string_view list) {
+std::size_t end_of_servers(std::string_view list) {
     const auto servers_end = list.find_first_of("/?", list.find("://") + 3);
     auto comma = list.find(',');
     while (comma < servers_end && !begins_with_scheme(list.substr(comma + 1)))
@@ -124,12 +124,9 @@ std::size_t end_of_cluster(std::string_view list) {
 /// Removes the first address from a list with commas and returns it. The commas between the Sentinels of one
 /// master, and between the servers of one Cluster, belong to the address.
 std::string cut_address(std::string& list) {
-    constexpr std::string_view scheme = "+sentinel://";
-    const auto at = list.find(scheme);
-    const bool sentinels = at < list.find(',');
-    const bool cluster = list.find("+cluster://") < list.find(',');
-    const auto comma =
-        cluster ? end_of_cluster(list) : list.find(',', sentinels ? list.find('/', at + scheme.size()) : 0);
+    const auto first = list.find(',');
+    const bool several = std::min(list.find("+sentinel://"), list.find("+cluster://")) < first;
+    const auto comma = several ? end_of_servers(list) : first;
     const auto address = list.substr(0, comma);
     list.erase(0, comma == list.npos ? comma : comma + 1);
     return trimmed(address);
