@@ -30,6 +30,7 @@ void* find(const char* name) {
 }  // namespace
 
 // The parameters have more descriptive names than in OpenSSL.
+// NOLINTBEGIN(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name)
 #define FORWARD(result, name, parameters, arguments)                               \
     result name parameters {                                                       \
         static const auto theirs = reinterpret_cast<decltype(&name)>(find(#name)); \
