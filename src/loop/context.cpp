@@ -4,8 +4,6 @@
 
 #include "blocking_rounds.hpp"
 
-#include <utility>
-
 namespace redlock::loop {
 
 Context::Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
@@ -43,7 +41,7 @@ void Context::on_wake() {
 void Context::shut_down() noexcept {
     if (is_shut_down() || !in_owning_process()) return;
     loop_->set_handler(nullptr);
-    std::exchange(loop_, nullptr);
+    loop_ = nullptr;
     renewals_.shut_down();
     while (auto* const member = members_.take()) member->shut_down();
     rounds_->detach();

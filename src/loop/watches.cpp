@@ -91,8 +91,7 @@ void Watches::on_ready(int fd) noexcept {
 
 void Watches::detach() noexcept {
     for (std::size_t fd = 0; fd < of_fd_.size(); ++fd)
-        if (of_fd_[fd].watched && of_fd_[fd].original < 0) forget(static_cast<int>(fd));
-    for (auto& it : of_fd_) close_duplicate(it);
+        if (of_fd_[fd].original < 0) forget(static_cast<int>(fd));  // and closes its duplicate
     loop_ = nullptr;
 }
 
