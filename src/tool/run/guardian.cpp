@@ -36,12 +36,12 @@ static_assert(alignof(std::atomic<std::int64_t>) == sizeof(std::int64_t));
 
 void take_a_name() noexcept {
 #if defined(__linux__)
-    ::prctl(PR_SET_NAME, "redlock-guard");  // `pkill -x redlock` is not for it
+    ::prctl(PR_SET_NAME, "redlock-guard");  // so that `pkill -x redlock` does not find it
 #endif
 }
 
-/// Where memory is short the guardian must not be killed before the command. A privileged process may ask
-/// never to be; any other may take back that it is to be killed first.
+/// Asks the kernel not to kill the guardian before the command when memory is short. A privileged process may
+/// ask never to be killed. Any other process may only undo a setting that makes the kernel kill it first.
 void ask_to_be_spared() noexcept {
 #if defined(__linux__)
     const int fd = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -75,7 +75,7 @@ Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), 
     if (error != 0) throw std::system_error{error, std::generic_category(), "the guardian of the command"};
 }
 
-/// It may be stopped, and would not notice the end of the pipe.
+/// Kills the guardian, because a stopped guardian would not notice the end of the pipe.
 Guardian::~Guardian() {
     shared_->group = 0;
     if (id_ > 1) ::kill(id_, SIGKILL);
@@ -88,7 +88,7 @@ int Guardian::start() noexcept {
     if (::pipe2(ready.data(), O_CLOEXEC) != 0) return errno;
     started_at_ = boot_clock().now();
     {
-        const ScopedSignalBlock blocked;  // it keeps them so: it ends when we do
+        const ScopedSignalBlock blocked;  // the guardian keeps them blocked, because it ends when we do
         id_ = ::fork();
         if (id_ == 0) wait_for_our_end(ready[1]);
     }
@@ -106,7 +106,7 @@ void Guardian::guard(pid_t group) const noexcept {
 
 void Guardian::lease_ends(Clock::time_point instant) noexcept {
     shared_->lease_ends = instant.time_since_epoch().count();
-    if (id_ < 0 && boot_clock().now() - started_at_ > 1s) (void)start();  // not again and again at once
+    if (id_ < 0 && boot_clock().now() - started_at_ > 1s) (void)start();  // at most once a second
 }
 
 void Guardian::record_exit(pid_t process, int status) noexcept {
@@ -115,12 +115,12 @@ void Guardian::record_exit(pid_t process, int status) noexcept {
     if (WIFEXITED(status) || WIFSIGNALED(status)) id_ = -1;
 }
 
-/// Here only what is safe in a signal handler may be called: other threads may have held any mutex at the
-/// fork().
+/// Runs in the guardian. May call only functions that are safe in a signal handler, because another thread
+/// may have held any mutex at the fork().
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
     take_a_name();
-    ::close(pipe_[1]);  // above all: otherwise it waits for its own end
+    ::close(pipe_[1]);  // otherwise the guardian would wait for its own end
     ::close(ready);
     keep_descriptor(pipe_[0], STDIN_FILENO);
     ask_to_be_spared();
@@ -136,7 +136,7 @@ void Guardian::end(pid_t group) const noexcept {
     if (!kills_) return;
     const Clock::time_point lease_ends{Clock::duration{shared_->lease_ends}};
     const auto kill_at = std::min(now + grace_, lease_ends);
-    const auto give_up_at = std::max(now, kill_at) + 10s;  // what cannot be killed
+    const auto give_up_at = std::max(now, kill_at) + 10s;  // some processes cannot be killed
     for (auto instant = now; group_exists(group) && instant < give_up_at; instant = clock.now()) {
         if (instant >= kill_at) (void)signal_group(group, SIGKILL);
         pause(5ms);

@@ -1,7 +1,9 @@
-// Ends the command when `redlock run` has died without a chance to do it: killed, or for want of memory.
+// Ends the command of `redlock run` if redlock dies without a chance to do so, because it was killed or the
+// system has no memory left.
 //
-// A process of a session of its own, which what ends our group, our session or our terminal does not reach.
-// It waits for the end of a pipe that we alone hold open: that comes with our end, however we end.
+// The guardian is a process in a session of its own. Therefore a signal to the process group, the session or
+// the terminal of redlock does not reach it. It reads from a pipe whose writing end only redlock has open.
+// The pipe ends when redlock ends, whatever the reason is.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -17,43 +19,45 @@ namespace redlock::tool {
 
 class Guardian {
 public:
-    /// Starts it. With `kills` it ends what is left by SIGKILL after the grace, and when the lease ends at
-    /// the latest; without, it tells it to end and no more. Throws std::system_error where no process is to
-    /// be had.
+    /// Starts the guardian, which will end the command with SIGTERM. If `kills` is true, the guardian also
+    /// sends SIGKILL to the processes that are left after the grace, or when the lease ends if that is
+    /// earlier. Throws std::system_error if no process can be started.
     Guardian(bool kills, std::chrono::nanoseconds grace);
-    /// Nothing is to be ended any more. What it had open stays so: the program is about to end.
+    /// Ends the guardian. The command stays as it is. The pipes stay open, because the program is about to
+    /// end.
     ~Guardian();
     Guardian(const Guardian&) = delete;
     Guardian& operator=(const Guardian&) = delete;
 
-    /// The process group that it is to end. In the child, before it becomes the command: then there is no
-    /// moment at which our death would go unnoticed. Returns when what ends our group does not reach the
-    /// guardian any more.
+    /// Tells the guardian which process group it has to end. The child calls this function before it executes
+    /// the command, so that no death of redlock can go unnoticed. Returns when the guardian has left the
+    /// session of redlock.
     void guard(pid_t group) const noexcept;
 
-    /// Others may hold the lock from then on. Where the guardian was killed, another takes its place.
+    /// Tells the guardian when the lease ends. Another client can hold the lock from then on. Starts another
+    /// guardian if this one was killed.
     void lease_ends(Clock::time_point instant) noexcept;
 
-    /// What waitpid() for any child has come to: this may be the guardian.
+    /// Takes notice of a result of waitpid() for any child. Does nothing if that is not the guardian.
     void record_exit(pid_t process, int status) noexcept;
 
 private:
-    /// What both processes see.
+    /// The memory that redlock and the guardian share.
     struct Shared {
         std::atomic<pid_t> group = 0;
         std::atomic<std::int64_t> lease_ends = 0;  // nanoseconds of boot_clock()
     };
 
-    int start() noexcept;  // errno, or 0
+    int start() noexcept;  // returns 0 or an errno
     [[noreturn]] void wait_for_our_end(int ready) const noexcept;
     void end(pid_t group) const noexcept;
 
     const bool kills_;
     const std::chrono::nanoseconds grace_;
     Shared* shared_ = nullptr;
-    std::array<int, 2> pipe_{-1, -1};  // its writing end is ours alone
-    int ready_ = -1;                   // of another pipe, which ends when the guardian has left our session
-    pid_t id_ = -1;                    // none where it has ended
+    std::array<int, 2> pipe_{-1, -1};  // only redlock has the writing end
+    int ready_ = -1;                   // another pipe, which ends when the guardian has left our session
+    pid_t id_ = -1;                    // -1 if the guardian has ended
     Clock::time_point started_at_{};
 };
 

@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::string_view owner_name = "owner=";
 
-/// What the three have in common.
+/// The arguments of the four commands.
 struct LeaseCommandArguments {
     NodeArguments nodes{};
     LockOptions lock = lock_defaults();
@@ -122,8 +122,9 @@ Owner owner_of(const std::string& text) {
     return *owner;
 }
 
-/// A lease of which only the owner is known: it may stand on every node, and whether it stands the nodes
-/// themselves will say. Where a majority still has it, no other was held since it was acquired.
+/// Returns a lease of which only the owner is known. Every node may have its key, and the nodes themselves
+/// will say whether they do. If a majority still has the key, no other client has held the lock in the
+/// meantime.
 Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::never()) {
     return {.owner = owner_of(owner), .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
 }
@@ -136,7 +137,7 @@ void print_lease(const Lease& lease, Clock::duration validity) {
     std::cout << "export REDLOCK_OWNER=" << lease.owner.view() << '\n';  // for extend and release
 }
 
-/// What a script reads: the lease it has from now on.
+/// Prints the lease for a script.
 void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
     if (request.json)
         print_json(std::cout, request.resource, lease, result);

@@ -28,7 +28,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return result;
 }
 
-/// Ours, without what is hidden, and with additions in place of what has the same names.
+/// Returns our environment without the hidden variables. An added variable replaces ours of the same name.
 std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
     auto result = start.environment;
     for (char** it = environ; *it != nullptr; ++it) {
@@ -41,14 +41,14 @@ std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
     return result;
 }
 
-/// What the command left behind becomes ours to wait for, not init's.
+/// Makes this process, and not init, the parent of the processes that the command leaves behind.
 void adopt_orphans() {
 #if defined(__linux__)
     ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);
 #endif
 }
 
-/// A number that a child sees, too.
+/// Returns a number that this process shares with its children.
 std::atomic<int>& shared_number() {
     constexpr auto size = sizeof(std::atomic<int>);
     void* const page = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -67,10 +67,10 @@ ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Ter
     id_ = ::fork();
     if (id_ == 0) become(start, words, variables, signals, terminal, failure_);
     if (id_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
-    ::setpgid(id_, id_);  // the child does the same: one of the two is first
+    ::setpgid(id_, id_);  // the child does the same, because either may be first
 }
 
-/// In the child, where after fork() only what is safe in a signal handler may be called.
+/// Runs in the child. May call only functions that are safe in a signal handler.
 void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
                           const std::vector<char*>& environment, const Signals& signals,
                           const Terminal& terminal, std::atomic<int>& failure) noexcept {
@@ -91,7 +91,7 @@ void ProcessGroup::refresh() {
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
         if (guardian_) guardian_->record_exit(pid, status);
-        const bool is_orphan = status_ && ::getpgid(pid) == id_;  // one of the command's
+        const bool is_orphan = status_ && ::getpgid(pid) == id_;  // left behind by the command
         if (pid == id_ || is_orphan) record_stop(status);
         if (pid == id_) record_exit(status);
     }

@@ -1,4 +1,5 @@
-// The command and all that it starts: a process group of its own, so that they can be signalled together.
+// The process group of the command. It has the command and the processes that the command starts, so that all
+// of them can be signalled together.
 #pragma once
 
 #include "group_members.hpp"
@@ -21,46 +22,48 @@ class ProcessGroup {
 public:
     struct Start {
         std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
-        std::vector<std::string> environment;  ///< "NAME=value", in addition to ours or in place of it
-        std::vector<std::string> hidden{};     ///< "NAME=" of ours that it is not to have
-        bool in_foreground = false;            ///< gets the terminal
-        Guardian* guardian = nullptr;          ///< ends it, should we die before it
+        std::vector<std::string> environment;  ///< "NAME=value", which adds or replaces a variable
+        std::vector<std::string> hidden{};     ///< "NAME=" of our variables that it does not get
+        bool in_foreground = false;            ///< the group gets the terminal
+        Guardian* guardian = nullptr;          ///< ends the group if redlock dies before it
     };
 
-    /// Starts it. Its signals are as `signals` found them. A program that cannot be executed has ended with
-    /// 126 or 127, as in a shell. Throws std::system_error when no process can be made.
+    /// Starts the command. Its signals are as `signals` found them. If the program cannot be executed, the
+    /// exit status is 126 or 127, as in a shell. Throws std::system_error if no process can be started.
     ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal);
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;
 
     pid_t id() const noexcept { return id_; }
 
-    /// Takes notice of what has ended or stopped since. Never waits.
+    /// Takes notice of the processes that have ended, stopped or continued since the last call. Never waits.
     void refresh();
 
-    /// Of the command itself: its exit status, or 128 + the signal that killed it; none while it runs.
+    /// Returns the exit status of the command itself, or 128 + the signal that killed it. Returns nothing
+    /// while the command runs.
     std::optional<int> status() const noexcept { return status_; }
 
-    /// The signal that killed it.
+    /// Returns the signal that killed the command, if one did.
     std::optional<int> killed_by() const noexcept { return killed_by_; }
 
-    /// Why it could not be executed, once it has ended for that.
+    /// Returns the errno of a program that could not be executed.
     std::optional<int> failure() const noexcept;
 
-    /// The signal that stopped the command, or what it has left behind, since this was last asked.
+    /// Returns the signal that has stopped a process of the group since the last call, if one did.
     std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
 
-    /// Whether the command was continued, by anybody, since this was last asked.
+    /// Returns true if anybody has continued the command since the last call.
     bool take_continuation() noexcept { return std::exchange(continued_, false); }
 
-    /// Whether the command, or what it has left behind, was stopped and not continued.
+    /// Returns true if a process of the group was stopped and not continued.
     bool stopped() const noexcept { return stopped_; }
 
     /// Returns true if a process of the group is alive, also after the end of the command. Zombies do not
     /// count: those of our children are gone after refresh(), and those of a daemon may stay while it lives.
     bool alive() { return !status_ || members_.any_alive(id_); }
 
-    /// To all of it; what is stopped is continued, so that it can take notice. False: we may not.
+    /// Sends a signal to the whole group. Continues the stopped processes, so that they can handle it.
+    /// Returns false if redlock has no permission to do so.
     bool signal(int number) const noexcept { return signal_group(id_, number); }
 
 private:
@@ -71,7 +74,7 @@ private:
     void record_exit(int status) noexcept;
 
     Guardian* const guardian_;
-    std::atomic<int>& failure_;  // errno; the child sees it, too. Never unmapped: the program is about to end
+    std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
     pid_t id_ = -1;
     std::optional<int> status_{};
     std::optional<int> killed_by_{};

@@ -98,7 +98,8 @@ void say_acquired(const RunArguments& request, const L& lock, const Result& resu
     say_votes(result);
 }
 
-/// A failed release is harmless, but costs the others the rest of the ttl.
+/// Reports the release. A failed one is harmless, but other clients then have to wait for the rest of the
+/// ttl.
 void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
     if (request.acquire.verbose) say(request.resource + ": released after " + text_of(held));
     if (!result) say(request.resource + ": release: " + result.message());
@@ -115,11 +116,11 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
     policy.look_at = deadline_after(boot_clock().now(), request.lock.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
     policy.look_at_lock = [&] {
-        const auto now = boot_clock().now();  // first: what remains is less by any pause that comes between
+        const auto now = boot_clock().now();  // first, because a pause in between shortens what remains
         if (guardian) guardian->lease_ends(now + lock.remaining());
         auto why = words_of(loss);
         if (!why && now >= policy.look_at) why = request.resource + ": held for as long as --max-hold says";
-        if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
+        if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog is about to report it
         return why;
     };
     signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU});
@@ -141,13 +142,13 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
         if (error) say(request.command().front() + ": " + std::generic_category().message(*error));
         return ending;
     } catch (...) {
-        (void)command.signal(SIGKILL);  // rather than that it goes on without the lock
+        (void)command.signal(SIGKILL);  // because it must not go on without the lock
         throw;
     }
 }
 
-/// Releases a lock under which no command has run. Nobody has to wait then for the end of --min-hold, so the
-/// first release is that of `redlock release`, which knows the owner only. The second one finds no key any
+/// Releases a lock under which no command has run. Then nobody has to wait for the end of --min-hold, so the
+/// first release is the one of `redlock release`, which knows the owner only. The second one finds no key any
 /// more, and ends the work of the watchdog.
 template <class L>
 Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
@@ -161,7 +162,7 @@ Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
     return result;
 }
 
-/// The lock is released in any case.
+/// Runs the command and releases the lock, whatever happens.
 template <class L>
 int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
@@ -182,7 +183,7 @@ int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals&
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
     if (!ending.interrupted_by) return ending.status;
-    ::kill(0, *ending.interrupted_by);  // for a script around us, which the key has not reached
+    ::kill(0, *ending.interrupted_by);  // for a script around us, which has not got Ctrl-C
     return die_of(*ending.interrupted_by);
 }
 
@@ -209,7 +210,8 @@ int run(const RunArguments& request) {
     const auto promise = std::make_shared<std::promise<std::string>>();
     const Loss loss = promise->get_future();
     Signals signals{ending_signals};
-    // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.
+    // Never destroyed, because it has nothing to do once the lock is released, and its destructor would wait
+    // for its thread.
     static auto* const watchdog = new Watchdog;
     auto options = options_of(request, *watchdog, promise);
     if (request.holders == 0)

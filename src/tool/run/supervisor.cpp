@@ -14,13 +14,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What is left of a group is looked for now and then: where orphans are not ours, their end is not reported
-/// to us.
+/// How often to look for processes that the command has left behind. On a system where they do not become our
+/// children, nobody reports their end to us.
 constexpr auto look_for_leftovers = 200ms;
 
-/// Stops our whole process group, and returns when it is continued; at once and false where no shell would
-/// continue it: the kernel does not stop an orphaned group. SIGCONT is blocked, and still to be handled
-/// afterwards.
+/// Stops our whole process group, and returns true when it is continued. Returns false at once if no shell
+/// would continue it, because the kernel does not stop an orphaned group. Requires that SIGCONT is blocked.
+/// The SIGCONT that has continued the group is still pending afterwards.
 bool stop_our_group() {
     sigset_t tstp;
     sigset_t before;
@@ -29,7 +29,7 @@ bool stop_our_group() {
     ::sigaddset(&tstp, SIGTSTP);
     auto* const ours = ::signal(SIGTSTP, SIG_DFL);
     ::kill(0, SIGTSTP);
-    ::pthread_sigmask(SIG_UNBLOCK, &tstp, &before);  // here it stops us
+    ::pthread_sigmask(SIG_UNBLOCK, &tstp, &before);  // the group stops here
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     (void)::signal(SIGTSTP, ours);
     ::sigpending(&pending);
@@ -73,8 +73,8 @@ private:
 
     void handle(int signal) {
         switch (signal) {
-            case SIGCHLD: return;  // run() looks
-            case SIGTTOU: return;  // nothing we say may stop or end us
+            case SIGCHLD: return;  // run() calls refresh()
+            case SIGTTOU: return;  // our messages must not stop or end us
             case SIGCONT: return resume();
             case SIGTTIN: return lend_terminal_to_pipeline();
             case SIGTSTP: return stop_command();
@@ -89,8 +89,8 @@ private:
 
     // ---- Job control
 
-    /// Where the command stops, so do we. A command that is stopped already does not report another stop.
-    /// Without a terminal there is no one to continue us.
+    /// If the command stops, we stop too. A command that is stopped already does not report another stop.
+    /// Without a terminal nobody would continue us.
     void stop_command() {
         (void)command_.signal(SIGTSTP);
         if (command_.stopped() && terminal_.exists()) (void)stop_our_group();
@@ -98,14 +98,15 @@ private:
 
     /// The command was stopped from the terminal, or because it needed the terminal, or by SIGSTOP.
     void handle_stop(int signal) {
-        if (!terminal_.exists()) return;  // there is no one to continue us
+        if (!terminal_.exists()) return;  // nobody would continue us
         if (signal == SIGSTOP) return handle_sigstop();
         const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
         wants_terminal_ = wants_terminal_ || for_want;
         if (for_want && terminal_.ours()) return resume();
         take_terminal_back();
-        if (stop_our_group()) return;  // and SIGCONT will tell
-        // Without us the command would be of our orphaned group, where Ctrl-Z does nothing and reading fails.
+        if (stop_our_group()) return;  // the pending SIGCONT calls resume()
+        // Without us the command would be in our orphaned group, in which Ctrl-Z does nothing and reading
+        // fails.
         if (for_want && !terminal_.ours()) (void)command_.signal(SIGHUP);
         resume();
     }
@@ -118,7 +119,7 @@ private:
         say_without_waiting("the command is stopped; the lock is still held");
     }
 
-    /// Where the lock was lost meanwhile, the command is told of that first.
+    /// Continues the command. If the lock was lost meanwhile, first ends the command as the policy says.
     void resume() {
         handle_loss();
         if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
@@ -126,26 +127,27 @@ private:
         (void)command_.signal(SIGCONT);
     }
 
-    /// If it had the terminal before, and we have it now.
+    /// Gives the terminal to the command if the command had it before, and we have it now.
     void give_terminal() {
         if (!terminal_.ours() || !wants_terminal_) return;
         terminal_.give_to(command_.id());
         has_terminal_ = true;
     }
 
-    /// A process of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
+    /// A process of our group reads from the terminal. If the command has the terminal, takes it back for
+    /// that process. Otherwise we are in the background, and stop as after Ctrl-Z.
     void lend_terminal_to_pipeline() {
         if (!has_terminal_) return stop_command();
         take_terminal_back();
         ::kill(0, SIGCONT);
-        wants_terminal_ = false;  // until it asks
+        wants_terminal_ = false;  // until it needs the terminal
     }
 
     void take_terminal_back() {
         if (std::exchange(has_terminal_, false)) terminal_.give_to(::getpgrp());
     }
 
-    // ---- The end. What must be done comes before what is said of it.
+    // ---- The end. Each function acts before it prints a message.
 
     void handle_loss() {
         const auto why = policy_.look_at_lock();
@@ -160,19 +162,20 @@ private:
         say_without_waiting(*why + (allowed ? done : "; the command may not be signalled"));
     }
 
-    /// Again if need be: what is just being started may not have heard it.
+    /// Kills the group, and does so again if need be, because a process that was just being started may have
+    /// missed the signal.
     void kill() {
         (void)command_.signal(SIGKILL);
         kill_at_ = boot_clock().now() + look_for_leftovers;
     }
 
-    /// What a command leaves behind that ended by itself is waited for, as flock does; what is left of one
-    /// that was ended is ended, too.
+    /// If the command has ended by itself, waits for the processes that it has left behind, as flock does. If
+    /// the command was ended, ends these processes too.
     void handle_leftovers() {
         if (std::exchange(leftovers_handled_, true)) return;
-        if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
+        if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // they got the signal as well
         if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
-            take_terminal_back();  // for Ctrl-C: what was started in the background does not get it
+            take_terminal_back();  // for Ctrl-C, which processes in the background do not get
             return say_without_waiting("the command has ended; waiting for what it has left running");
         }
         (void)command_.signal(SIGTERM);
@@ -185,8 +188,8 @@ private:
     const SupervisionPolicy& policy_;
 
     bool has_terminal_ = policy_.has_terminal;  // the command has the terminal that we had
-    bool wants_terminal_ = has_terminal_;       // and is to have it again when it goes on
-    bool told_to_end_ = false;                  // by a signal from outside
+    bool wants_terminal_ = has_terminal_;       // the command gets it again when it goes on
+    bool told_to_end_ = false;                  // a signal from outside tells the command to end
     bool loss_handled_ = false;
     bool stopped_for_loss_ = false;
     bool leftovers_handled_ = false;

@@ -1,5 +1,5 @@
-// Watches over a command that runs under a lock: passes signals on to it, stops and continues with it, ends
-// it when the lock is lost, and comes back when nothing of it is left.
+// Supervises a command that runs under a lock. The supervisor passes signals on to the command, and stops and
+// continues together with it. It ends the command if the lock is lost.
 #pragma once
 
 #include "process_group.hpp"
@@ -16,26 +16,26 @@
 
 namespace redlock::tool {
 
-/// What becomes of the command when its lock is lost.
+/// What happens to the command if its lock is lost.
 enum class OnLost : std::uint8_t {
-    stop,   ///< SIGTERM, the grace, SIGKILL
-    term,   ///< SIGTERM only
+    stop,   ///< it gets SIGTERM, and SIGKILL after the grace
+    term,   ///< it gets SIGTERM only
     ignore  ///< it goes on
 };
 
-/// How the command is watched.
+/// How the command is supervised.
 struct SupervisionPolicy {
     OnLost on_lost = OnLost::stop;
     std::chrono::nanoseconds grace = std::chrono::seconds{5};
-    std::chrono::nanoseconds look_every = std::chrono::seconds{5};  ///< at the lock
-    Clock::time_point look_at = Clock::never();                     ///< and once at that instant
-    /// Says why the lock was lost, once it is.
+    std::chrono::nanoseconds look_every = std::chrono::seconds{5};  ///< how often the lock is checked
+    Clock::time_point look_at = Clock::never();                     ///< it is also checked at this instant
+    /// Returns the reason if the lock is lost.
     std::function<std::optional<std::string>()> look_at_lock{};
-    bool has_terminal = false;  ///< the command got it when it was started
+    bool has_terminal = false;  ///< the command got the terminal when it was started
 };
 
 struct Ending {
-    int status;  ///< that of the command, or exit_status::lost where it had to be stopped
+    int status;  ///< the exit status of the command, or exit_status::lost if it was ended for a loss
     /// SIGINT or SIGQUIT if Ctrl-C or Ctrl-\ has killed the command, which alone got the signal.
     std::optional<int> interrupted_by;
 };
