@@ -196,6 +196,20 @@ TEST_P(ALapsedLock, IsReleasedWhenDestroyed) {
     EXPECT_TRUE(world.clean());
 }
 
+// S2, S25. The lock can be acquired again even if its holder crashed or was cut off before it could release.
+// The cost is unavailability for one ttl, and no more. Redis expires a key after its last millisecond.
+TEST(ALockWhoseHolderWasCutOff, IsFreeAfterOneTtl) {
+    World world;
+    auto theirs = world.held({.ttl = 10s}), ours = world.lock();
+    world.cut_all();
+    EXPECT_THAT(theirs.release(), FailsWith(Errc::no_quorum));
+    world.heal_all();
+    world.pass(10s);
+    EXPECT_THAT(ours.try_acquire(), FailsWith(Errc::held_by_other));
+    world.pass(1ms);
+    EXPECT_THAT(ours.try_acquire(), Succeeds());
+}
+
 // ---- Moving.
 
 TEST_P(AHeldLock, IsStillHeldAfterAMove) {

@@ -20,6 +20,7 @@ TEST_F(Scripts, HaveTheSha1OfTheServer) {
 
 using CompareAndDelete = Scripts;
 
+// S8. A plain DEL by a client that was delayed would remove the lock of the next holder.
 TEST_F(CompareAndDelete, DeletesOnlyItsOwnKey) {
     hold("a", me);
     hold("b", "you");

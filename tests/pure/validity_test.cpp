@@ -43,6 +43,23 @@ TEST(Validity, IsReducedByTheDurationOfTheWholeRound) {
     }
 }
 
+// S14, S18. The lock is acquired only if less than the validity has elapsed, here 1 s less a drift of 12 ms. A
+// majority that came too late is no lock, and is released.
+TEST(Validity, MustRemainAfterTheRound) {
+    for (const auto second_node : {499ms, 500ms}) {
+        World world{2, 500ms};
+        world.slow(0, 488ms);
+        world.slow(1, second_node);
+        auto lock = world.lock(no_retry(1s));
+        const bool in_time = 488ms + second_node < 988ms;
+        const auto result = lock.try_acquire();
+        EXPECT_EQ(result.error(), in_time ? std::error_code{} : Errc::validity_exhausted);
+        EXPECT_THAT(result.validity(), Lasts(in_time ? 1ms : 0ms));
+        EXPECT_EQ(lock.valid(), in_time);
+        EXPECT_EQ(world.clean(), !in_time);
+    }
+}
+
 // A1. The validity of a retry counts from its own start, not from that of the first attempt.
 TEST(Validity, CountsFromTheAttemptThatSucceeded) {
     World world;
