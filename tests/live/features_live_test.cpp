@@ -125,18 +125,20 @@ TEST(Features, AQueryNamesTheHolder) {
     EXPECT_TRUE(wait_until([&] { return query(world.nodes, the_resource).holder == "host=web1"; }));
 }
 
-/// The largest number of commands in one write.
-struct LargestWrite final : Observer {
+/// The largest number of commands in one write, and the number of rounds.
+struct CountingObserver final : Observer {
     void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds) noexcept override {
-        most = std::max(most, commands);
+        most_commands = std::max(most_commands, commands);
     }
-    std::size_t most = 0;
+    void round_ended(const Command&, const Tally&, std::chrono::nanoseconds) noexcept override { ++rounds; }
+    std::size_t most_commands = 0;
+    std::size_t rounds = 0;
 };
 
 TEST(Features, AnEventLoopHasManyOperationsUnderWay) {
     LiveWorld world{3};
-    LargestWrite write;
-    LoopClient client{world.uris(), {.node_timeout = 2s, .observer = &write}};
+    CountingObserver observer;
+    LoopClient client{world.uris(), {.node_timeout = 2s, .observer = &observer}};
     std::deque<AsyncLock> locks;
     std::size_t acquired = 0;
     for (int i = 0; i < 100; ++i)
@@ -144,7 +146,8 @@ TEST(Features, AnEventLoopHasManyOperationsUnderWay) {
             acquired += result ? 1U : 0U;
         });
     EXPECT_TRUE(client.run_until([&] { return acquired == locks.size(); }));
-    EXPECT_GT(write.most, 1U) << "one operation after the other";
+    EXPECT_GT(observer.most_commands, 1U) << "one operation after the other";
+    EXPECT_GE(observer.rounds, locks.size());
 }
 
 TEST(Features, SentinelsNameTheMaster) {

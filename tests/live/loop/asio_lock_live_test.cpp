@@ -307,6 +307,7 @@ TEST_F(Asio, LocksOfTwoNodesInOneContextUseTheirOwnServers) {
     }
 }
 
+// Every other lock is still sending its release when its nodes are destroyed.
 TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
     const auto open_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
@@ -318,8 +319,10 @@ TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
             Lock lock{context, others, "orders:42"};
             acquire(lock);
         }
+        if (i % 2 != 0) continue;
         context.run();
         context.restart();
+        EXPECT_TRUE(no_key_is_left());
     }
     EXPECT_LT(open_descriptors(), before + 20) << "each of them had more than five";
 }
@@ -363,22 +366,6 @@ TEST_F(Asio, RunReturnsAlthoughANodeDropsPackets) {
     EXPECT_LT(std::chrono::steady_clock::now(), start + 60s) << "the kernel gives up after two minutes";
 }
 
-TEST_F(Asio, NodesMayBeDestroyedBeforeTheContext) {
-    {
-        RedisNodes others{cluster.uris()};
-        Lock lock{context, others, "orders:42"};
-        acquire(lock);
-    }
-    context.run();
-    EXPECT_TRUE(no_key_is_left());
-    context.restart();
-    for (int i = 0; i < 3; ++i) {
-        RedisNodes others{cluster.uris()};
-        Lock lock{context, others, "orders:42"};
-        acquire(lock);
-    }
-}
-
 TEST_F(Asio, AnExceptionOfAHandlerReachesRun) {
     Lock lock{context, nodes, "orders:42"};
     lock.async_acquire([](Result) { throw std::runtime_error("of the user"); });
@@ -405,22 +392,6 @@ TEST_F(Asio, ACoroutineCanCatchTheExceptionOfABadTtl) {
         net::detached);
     context.run();
     EXPECT_TRUE(caught);
-}
-
-TEST_F(Asio, AThousandCoroutinesInOneThread) {
-    std::size_t released = 0;
-    for (int i = 0; i < 1000; ++i)
-        net::co_spawn(
-            context,
-            [&, i]() -> net::awaitable<void> {
-                Lock lock{context, nodes, "many:" + std::to_string(i), {.ttl = 1min}};
-                const auto acquired = co_await lock.async_acquire(net::use_awaitable);
-                EXPECT_TRUE(acquired) << acquired.message();
-                if (co_await lock.async_release(net::use_awaitable)) ++released;
-            },
-            net::detached);
-    context.run();
-    EXPECT_EQ(released, 1000U);
 }
 
 TEST_F(Asio, SeveralThreadsRunTheContext) {

@@ -7,7 +7,6 @@
 
 #include <redlock/asio.hpp>
 #include <redlock/asio_leader.hpp>
-#include <redlock/asio_semaphore.hpp>
 #include <redlock/redlock.hpp>
 
 #if defined(REDLOCK_ASIO_BOOST)
@@ -35,7 +34,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 /// Asio allocates the memory of its operations by this function.
@@ -56,7 +54,6 @@ namespace net = redlock::asio::net;
 using namespace std::chrono_literals;
 using asio::Leader;
 using asio::Lock;
-using asio::Semaphore;
 using support::Cluster;
 using support::shortage;
 using support::wait_until;
@@ -79,20 +76,14 @@ protected:
     bool no_key_is_left() {
         return wait_until([&] {
             for (auto& server : cluster)
-                if (server.command({"EXISTS", "orders:42", "{orders}:slot:0", "{orders}:slot:1"}) != "0")
-                    return false;
+                if (server.command({"EXISTS", "orders:42"}) != "0") return false;
             return true;
         });
     }
-    /// Makes a lock or a semaphore whose keys only a release removes in time. Tries it until there is memory.
-    template <class Type>
-    void make(std::optional<Type>& it, net::io_context& context) {
-        const LockOptions options{.ttl = 10min};
+    /// Makes a lock whose keys only a release removes in time. Tries it until there is memory.
+    void make(std::optional<Lock>& it, net::io_context& context) {
         while (!it) try {
-                if constexpr (std::is_same_v<Type, Lock>)
-                    it.emplace(context, nodes, "orders:42", options);
-                else
-                    it.emplace(context, nodes, "orders", 2, options);
+                it.emplace(context, nodes, "orders:42", LockOptions{.ttl = 10min});
             } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
             }
     }
@@ -118,10 +109,6 @@ protected:
     /// Shortages of several allocations overlap, so not each allocation has to be the first one that fails.
     static long step() { return (GetParam() + 1) / 2; }
 
-    template <class Type>
-    void check_acquisitions(long by);
-    template <class Type>
-    void check_extensions_and_releases();
     template <class Work>
     void check_leader(Work work);
 
@@ -131,15 +118,14 @@ protected:
     int ended = 0;  // calls of their handlers, or exceptions
 };
 
-template <class Type>
-void AsioWithoutMemory::check_acquisitions(long by) {
+TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
     shortage.has_failed = true;
-    for (long first = 0; shortage.has_failed; first += by) {
+    for (long first = 0; shortage.has_failed; ++first) {
         SCOPED_TRACE("failure of allocation " + std::to_string(first));
         shortage.has_failed = false;
         // A new context has no memory from earlier operations.
         net::io_context context;
-        std::optional<Type> lock;
+        std::optional<Lock> lock;
         const auto acquire = [&](auto handler) { lock->async_acquire(std::move(handler)); };
         begin_shortage(first);
         make(lock, context);
@@ -160,22 +146,13 @@ void AsioWithoutMemory::check_acquisitions(long by) {
     }
 }
 
-TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
-    check_acquisitions<Lock>(1);
-}
-
-TEST_P(AsioWithoutMemory, AnAcquisitionOfASemaphoreThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
-    check_acquisitions<Semaphore>(step());
-}
-
-template <class Type>
-void AsioWithoutMemory::check_extensions_and_releases() {
+TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
     shortage.has_failed = true;
     for (long first = 0; shortage.has_failed; first += step()) {
         SCOPED_TRACE("failure of allocation " + std::to_string(first));
         shortage.has_failed = false;
         net::io_context context;
-        std::optional<Type> lock;
+        std::optional<Lock> lock;
         make(lock, context);
         const auto acquire = [&](auto handler) { lock->async_acquire(std::move(handler)); };
         const auto extend = [&](auto handler) { lock->async_extend(std::move(handler)); };
@@ -200,14 +177,6 @@ void AsioWithoutMemory::check_extensions_and_releases() {
         ASSERT_TRUE(succeeds(release));
         ASSERT_EQ(ended, begun);
     }
-}
-
-TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
-    check_extensions_and_releases<Lock>();
-}
-
-TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseOfASemaphoreThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
-    check_extensions_and_releases<Semaphore>();
 }
 
 /// `work(terms)` makes a function for Leader::async_run(), which counts its calls in `terms`. A run that ends
