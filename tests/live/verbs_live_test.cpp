@@ -4,7 +4,6 @@
 #include "live_world.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace redlock::test {
 namespace {
@@ -109,62 +108,6 @@ TEST(ExtendAndRelease, WorkIfTheServerIsOutOfMemory) {
     EXPECT_THAT(lock.extend(1min), Succeeds());
     EXPECT_THAT(lock.release(), Succeeds());
     EXPECT_TRUE(world.clean());
-}
-
-// B5. A command that was written after a SET arrives after it, even if the nodes are destroyed before.
-TEST(Release, ArrivesEvenIfTheNodesAreDestroyed) {
-    for (const auto round : {Round::sequential, Round::all_at_once}) {
-        RedisServer server;
-        {
-            RedisNodes nodes{{server.uri()}, {.node_timeout = 300ms, .round = round}};
-            Lock warm_up{nodes, "warm-up", no_retry()};
-            ASSERT_THAT(warm_up.acquire(), Succeeds());
-            ASSERT_THAT(warm_up.release(), Succeeds());
-            server.freeze();
-            EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), FailsWith(Errc::no_quorum));
-        }
-        server.thaw();
-        // When the server has closed its end, it has received everything that was written.
-        EXPECT_TRUE(wait_until([&] {
-            return server.command({"CLIENT", "LIST"}).find("user=default") == std::string::npos;
-        }));
-        EXPECT_GE(calls(server, "set"), 2U);
-        EXPECT_EQ(holder(server), "(nil)");
-    }
-}
-
-// B5, D9. This also holds while another thread releases another lock on that connection.
-TEST(Release, FollowsItsSetEvenIfAnotherThreadReleasesThere) {
-    LiveWorld world{5, {.node_timeout = 700ms}};
-    auto theirs = world.lock("theirs", {.ttl = 1min});
-    ASSERT_THAT(theirs.acquire(), Succeeds());
-    world[4].freeze();
-    auto ours = world.lock({.ttl = 1min});
-    ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at node 4
-    world[3].freeze();
-    // waits for node 3 while its release to node 4 is being sent
-    std::jthread other{[&] { theirs.unlock(); }};
-    ASSERT_TRUE(wait_until([&] { return holder(world[0], "theirs") == "(nil)"; }));
-    EXPECT_THAT(ours.release(), Succeeds());
-    other.join();
-    world[4].thaw();
-    EXPECT_TRUE(wait_until([&] { return holder(world[4]) == "(nil)"; }, 3s)) << "a stray key";
-}
-
-// A holder description uses existing connections, and delays no round.
-TEST(HolderDescription, NeedsNoAdditionalConnections) {
-    LiveWorld world{1};
-    Lock lock{world.nodes, the_resource, {.holder = "me"}};
-    for (int i = 0; i < 200; ++i) {
-        ASSERT_THAT(lock.acquire(), Succeeds());
-        if (i % 3 == 0) {
-            ASSERT_THAT(lock.extend(), Succeeds());
-        }
-        i % 2 == 0 ? lock.unlock() : (void)lock.release();
-    }
-    const auto info = world[0].command({"INFO", "stats"});
-    const std::string words = "total_connections_received:";
-    EXPECT_LE(std::stoi(info.substr(info.find(words) + words.size())), 5);
 }
 
 }  // namespace

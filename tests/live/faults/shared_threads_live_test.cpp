@@ -175,16 +175,6 @@ TEST_P(SharingThreads, EndWhenTheyAreStopped) {
     });
 }
 
-// D12. The servers forget their scripts, and no operation fails.
-TEST_P(SharingThreads, RepeatScriptsThatServersHaveForgotten) {
-    std::optional<Repeated> flush{std::in_place, [this] {
-                                      for (const auto& server : world) server.command({"SCRIPT", "FLUSH"});
-                                  }};
-    EXPECT_EQ(lock_in_threads(), 0U);
-    flush.reset();
-    EXPECT_TRUE(becomes_clean());
-}
-
 // A key can stay until it expires if its connection broke while its SET was pending.
 TEST_P(SharingThreads, SurviveBrokenConnections) {
     LiveWorld broken{3, {.node_timeout = 200ms, .round = GetParam(), .share_connections = true}};
