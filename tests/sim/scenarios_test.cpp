@@ -35,25 +35,6 @@ TEST(Acquire, EndsWithOneHolderAfterSplitVotes) {
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-// S30: the spec names unavailability as the price of a delayed restart. It lasts from the first query of a
-// client on.
-TEST(Quarantine, MakesAMajorityWithoutDataUnavailableForItsLength) {
-    for (const bool fresh : {false, true}) {
-        Scenario world{{.quarantine = 6s, .trusted = !fresh}};
-        auto& alice = world.client("alice");
-        for (const std::size_t node : {0U, 1U}) world.node(node).restart(Data::nothing);
-        alice.does([&] {
-            CheckedLock lock{alice, resource, {.ttl = 5s}};
-            EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::no_quorum));
-            EXPECT_THAT(lock.acquire_for(1min), Succeeds());
-            EXPECT_GE(world.now(), 6s);
-            EXPECT_LT(world.now(), 6s + 300ms);
-        });
-        world.run();
-        EXPECT_THAT(world.violations(), IsEmpty());
-    }
-}
-
 // ---- "How to do distributed locking" by Kleppmann, and the answer of antirez to it (S35)
 
 // The first of its two attacks on the timing: the clock of a node jumps forward.
@@ -212,29 +193,6 @@ TEST(Release, IsTheLastCommandIfTheWatchdogIsInARound) {
 }
 
 // ---- Watchdogs
-
-// C5
-TEST(Watchdog, ReportsTheLossAfterTheMachineWasSuspended) {
-    std::vector<Result> losses;
-    Scenario world;
-    auto& laptop = world.client("laptop");
-    laptop.does([&] {
-        LockOptions options{.ttl = 5s, .watchdog = laptop.watchdog()};
-        options.on_lost = [&](const Result& loss) { losses.push_back(loss); };
-        CheckedLock lock{laptop, resource, options};
-        EXPECT_THAT(lock.acquire(), Succeeds());
-        laptop.sleep(30s);
-        EXPECT_TRUE(lock.valid());
-        laptop.process().pause_for(30min);
-        laptop.sleep(1us);
-        EXPECT_FALSE(lock.valid()) << "whichever thread runs first";
-        laptop.sleep(1us);
-        EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
-        EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
-    });
-    world.run();
-    EXPECT_THAT(world.violations(), IsEmpty());
-}
 
 // C10
 TEST(Watchdog, HoldsManyLocksWhileANodeHangs) {
