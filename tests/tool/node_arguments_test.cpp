@@ -44,6 +44,18 @@ TEST(NodesFile, HasNoCommentInsideOfAnAddress) {
     }
 }
 
+TEST(NodesFile, MayHaveCommentsAndBlanksAndPrecedesTheVariable) {
+    const support::TemporaryDirectory directory;
+    const auto path = (directory / "nodes").string();
+    std::ofstream{path} << "# both\n\n  127.0.0.1:1  \n127.0.0.1:2\n";
+    ::setenv(nodes_variable, "nonsense", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    const auto nodes = endpoints({"--nodes-file", path});
+    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes[0].port, 1);
+    EXPECT_EQ(nodes[1].port, 2);
+}
+
 /// Returns the message about options that name no nodes.
 std::string error_of(const std::vector<std::string>& options) {
     try {
@@ -90,9 +102,22 @@ protected:
     const std::filesystem::path file = home / ".config/redlock/nodes";
 };
 
+// An empty list of nodes in the environment counts as none.
 TEST_F(UsersNodesFile, IsReadIfItIsThere) {
     write(file);
     EXPECT_EQ(endpoints({}).front().port, 1);
+    // NOLINTBEGIN(concurrency-mt-unsafe): one thread
+    ::setenv(nodes_variable, "", 1);
+    ::setenv("XDG_CONFIG_HOME", (home / ".config").c_str(), 1);
+    ::setenv("HOME", "/none", 1);
+    EXPECT_EQ(endpoints({}).front().port, 1);
+    ::unsetenv(nodes_variable);
+    // NOLINTEND(concurrency-mt-unsafe)
+}
+
+TEST_F(UsersNodesFile, IsNamedByAnErrorInOneOfItsLines) {
+    std::ofstream{file} << "# none\nhost:port\n";
+    EXPECT_THAT(error_of({}), testing::StartsWith(file.string() + ":2: node address: port"));
 }
 
 // chmod 0 ~/.config/redlock: nobody knows whether the file is there.
@@ -147,10 +172,27 @@ TEST_F(UsersNodesFile, IsNotReadFromTheHomeDirectoryIfTheConfigurationIsElsewher
     EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
 }
 
-TEST_F(UsersNodesFile, MustNotShowAPasswordOfSentinelsToEverybody) {
-    std::ofstream{file} << "redis+sentinel://127.0.0.1:1/orders?sentinel_password=secret\n";
-    std::filesystem::permissions(file, std::filesystem::perms{0644});
-    EXPECT_THAT(error_of({}), testing::HasSubstr("has a password, and everybody may read it"));
+// As ssh with a key: what everybody may read is no secret.
+TEST_F(UsersNodesFile, MustNotShowAPasswordToEverybody) {
+    for (const auto* const address :
+         {"redis://:secret@127.0.0.1:1", "redis+sentinel://127.0.0.1:1/orders?sentinel_password=secret"}) {
+        std::ofstream{file} << "127.0.0.1:2\n" << address << " # one of them\n";
+        std::filesystem::permissions(file, std::filesystem::perms{0644});
+        EXPECT_EQ(error_of({}),
+                  file.string() + ": has a password, and everybody may read it: chmod o-r " + file.string());
+        std::filesystem::permissions(file, std::filesystem::perms{0640});
+        EXPECT_EQ(error_of({}), "no error");
+    }
+}
+
+// Whoever may write it chooses the nodes, and so who holds the lock. The group is the user's own on many
+// systems.
+TEST_F(UsersNodesFile, MustNotBeWritableByEverybody) {
+    write(file);
+    std::filesystem::permissions(file, std::filesystem::perms{0646});
+    EXPECT_EQ(error_of({}), file.string() + ": everybody may write it: chmod o-w " + file.string());
+    std::filesystem::permissions(file, std::filesystem::perms{0664});
+    EXPECT_EQ(error_of({}), "no error");
 }
 
 // ENOENT and ENOTDIR.
@@ -213,6 +255,17 @@ TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
     ASSERT_EQ(nodes.size(), 2U);
     EXPECT_EQ(nodes[0].port, 1);
     EXPECT_EQ(nodes[1].port, 2);
+}
+
+// The Sentinels of a node are separated by commas, too.
+TEST(NodesVariable, MayHaveSentinelsBetweenOtherNodes) {
+    ::setenv(nodes_variable, "127.0.0.1:1,redis+sentinel://127.0.0.1:2,127.0.0.1:3/m,127.0.0.1:4",
+             1);  // NOLINT(concurrency-mt-unsafe): one thread
+    const auto nodes = endpoints({});
+    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    ASSERT_EQ(nodes.size(), 3U);
+    EXPECT_EQ(nodes[1].sentinels.size(), 2U);
+    EXPECT_EQ(nodes[2].port, 4);
 }
 
 // The servers of a Cluster are separated by commas, too.
