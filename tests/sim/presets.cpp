@@ -108,35 +108,9 @@ void forgetful_and_counted(Plan& plan) {
     plan.works = 0.3;
 }
 
-void going_back_and_counted(Plan& plan) {
-    forgetful_and_counted(plan);
-    plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
-}
-
 void failing_over_and_counted(Plan& plan) {
     forgetful_and_counted(plan);
     plan.faults = {Fault::promote_again, Fault::promote_again, Fault::snapshot};
-}
-
-void forgetful_and_slow(Plan& plan) {
-    forgetful(plan);
-    plan.world.node_timeout = 120ms;
-    plan.least_ttl = 300ms;
-    plan.longest_ttl = 300ms;
-    plan.drift_factor = 0;
-    plan.world.rate_error = 0;
-    plan.world.quarantine = 300ms;
-    plan.world.round = Round::all_at_once;
-    plan.world.conditions = {.mean = 10ms, .slow_share = 0.3, .slow = 100ms};
-    plan.faults = {Fault::flush};
-    plan.fault_interval = 1s;
-    plan.fault_before_verb = 0.1;
-    plan.extends = 1;
-    plan.last_moment = 1;
-    plan.clients = 3;
-    plan.turns = 30;
-    plan.attempts = 10;
-    plan.retry_delay = 2ms;
 }
 
 void extending(Plan& plan) {
@@ -313,11 +287,6 @@ void sharing(Plan& plan) {
     plan.longest_ttl = 4 * plan.least_ttl;
     plan.clients = 5;
     plan.extends = 0.5;
-}
-
-void sharing_and_forgetful(Plan& plan) {
-    forgetful_and_slow(plan);
-    plan.shared = 0.5;
 }
 
 /// A leader that works for several ttls among clients and nodes that fail.
@@ -536,9 +505,7 @@ std::span<const Preset> presets() {
         {"going-back", "nodes come back with old data, with a quarantine", going_back},
         {"failing-over", "masters are replicas for a while, with a quarantine", failing_over},
         {"forgetful-counted", "forgetful, with fencing", forgetful_and_counted},
-        {"going-back-counted", "going-back, with fencing", going_back_and_counted},
         {"failing-over-counted", "failing-over, with fencing", failing_over_and_counted},
-        {"forgetful-slow", "long rounds, extensions at the last moment, flushes", forgetful_and_slow},
         {"extending", "holders that extend again and again, and are paused", extending},
         {"suspended", "holders that are paused", suspended},
         {"wall-clocks-set", "wall clocks of clients are set", with_wall_clocks_set},
@@ -554,7 +521,6 @@ std::span<const Preset> presets() {
         {"watched-by-hand", "watched-stalls, with extensions by hand", watched_by_hand_with_stalls},
         {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
         {"sharing", "readers beside others", sharing},
-        {"sharing-forgetful", "forgetful-slow, with readers", sharing_and_forgetful},
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
         {"leading", "clients that elect a leader, among faults", leading},
