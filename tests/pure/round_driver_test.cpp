@@ -254,7 +254,7 @@ TEST(RoundDriver, AServerVotesForAnotherNodeOnceItsFormerNodeIsGone) {
     gone.refuses = true;
     next.redis = gone.redis;
     for (auto* const server : {&gone, &next}) server->close_connections(world.network.clock().now());
-    (void)count("B");  // finds that the connections were closed
+    (void)count("B");          // finds that the connections were closed
     world.network.pass(1min);  // its key on node 1 has expired
     EXPECT_EQ(count("C")[2].vote, Vote::granted);
 }

@@ -43,8 +43,8 @@ TEST(Validity, IsReducedByTheDurationOfTheWholeRound) {
     }
 }
 
-// S14, S18. The lock is acquired only if less than the validity has elapsed, here 1 s less a drift of 12 ms. A
-// majority that came too late is no lock, and is released.
+// S14, S18. The lock is acquired only if less than the validity has elapsed, here 1 s less a drift of 12 ms.
+// A majority that came too late is no lock, and is released.
 TEST(Validity, MustRemainAfterTheRound) {
     for (const auto second_node : {499ms, 500ms}) {
         World world{2, 500ms};
