@@ -71,8 +71,8 @@ TEST_F(IdleLoop, ForgetsAConnectionThatBreaksBeforeItIsClosed) {
     EXPECT_FALSE(loop.knows_closed_sockets());
 }
 
-TEST_F(IdleLoop, ForgetsAnAddressThatRefusesBeforeItsSocketIsClosed) {
-    network.server(0).refuses = true;
+TEST_F(IdleLoop, ForgetsASilentAddressBeforeItsSocketIsClosed) {
+    network.server(0).unreachable = true;
     MemoryLoopNodes others{network, {at_two_addresses(network.configs().front())}, {.node_timeout = 50ms}};
     MemoryLoop other_loop{network};
     AsyncNodes of_others{others, other_loop, network.clock(), entropy};
