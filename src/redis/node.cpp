@@ -249,19 +249,20 @@ void Node::drop_unused(Clock::time_point now) {
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = *config_.kept_releases;
     if (kept.none()) return false;
-    const bool trusted = config_.server->health(now).trusted;
-    if (config_.cluster && !trusted && config_.cluster->has_replaced(config_)) return false;
-    if (!kept.may_send(trusted, now)) return false;
+    if (config_.cluster && !config_.server->health(now).trusted && config_.cluster->has_replaced(config_))
+        return false;
+    const bool answers = config_.server->answers(kept);
+    if (!kept.may_send(answers, now)) return false;
     auto* const current = current_link();
     auto& link = current ? *current : begin_link(now);
-    kept.send_again(trusted, now, [&](const detail::PendingReply& release) { link.repeat(release); });
+    kept.send_again(answers, now, [&](const detail::PendingReply& release) { link.repeat(release); });
     link.flush();  // may keep a release, so it comes after send_again()
     return link.broken();
 }
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
-/// are sent again on another connection, unless Connection::forget_releases() was called. The observer gets
-/// `cause` and `why`, or the failure of a broken connection.
+/// are sent again on another connection, unless PendingReplies::forget_releases() was called. The observer
+/// gets `cause` and `why`, or the failure of a broken connection.
 ///
 /// This function also records that the node has failed, because there may be no round that reports it. It
 /// does so if the connection broke before it was ready, and in one of these cases:
@@ -348,7 +349,7 @@ bool Node::subscribe(Listener& listener, Clock::time_point until, Clock::time_po
     listener.advance();
     auto& connection = listener.connection();
     if (listener.listens())
-        config_.server->connected(connection);
+        config_.server->connected(connection, *config_.kept_releases);
     else if (!connection.broken() && now >= until)
         connection.fail(Errc::timed_out, "while it was to listen");
     if (connection.broken()) could_not_listen(connection, now);

@@ -141,7 +141,7 @@ public:
     }
 
     /// Records that the node has answered a command in time.
-    void succeeded() noexcept { config_.server->succeeded(); }
+    void succeeded() noexcept { config_.server->succeeded(*config_.kept_releases); }
     /// Records that the node has failed.
     void failed(detail::NodeFailure failure, Clock::time_point now);
 

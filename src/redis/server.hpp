@@ -5,6 +5,8 @@
 //     whether it is expected to answer in time      | succeeded(), replied_late(), connected(), failed()
 //     (*trusted*), and otherwise when the next      |
 //     attempt to reach it, a *probe*, is due        |
+//     whether it has answered since the last        | the same
+//     release was kept, to be sent again            |
 //     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
 //     first                                         |
 //     which server the Sentinels have named last    | learn_master()
@@ -39,6 +41,7 @@
 namespace redlock {
 
 class Connection;
+class KeptReleases;
 struct NodeConfig;
 
 /// An event for the observer. It is kept until a round is over, because no mutex may be held while the
@@ -53,7 +56,7 @@ struct NodeEvent {
 
 class Server {
 public:
-    // ---- Its health
+    // ---- Its health. `kept` has the releases to send again.
 
     struct Health {
         bool trusted = true;
@@ -72,16 +75,20 @@ public:
     /// Records that the server has answered the handshake of this connection. The node is trusted again. If
     /// it fails once more, its next pause is longer than the last one. The next connection begins with the
     /// same address.
-    void connected(const Connection& connection) noexcept;
+    void connected(const Connection& connection, const KeptReleases& kept) noexcept;
     /// Records that the server has answered a command in time. The node is trusted again, and its next pause
     /// is a short one. Does not lock while the node is calm.
-    void succeeded() noexcept;
+    void succeeded(const KeptReleases& kept) noexcept;
     /// Records that a reply has come that no round awaits. Does not lock while the node is calm.
-    void replied_late() noexcept;
+    void replied_late(const KeptReleases& kept) noexcept;
     void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
 
     /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
     detail::NodeFailure last_failure();
+    /// Returns true if the node is trusted, and has answered since the last release was kept. It should then
+    /// answer the kept releases, too. (A loop that has made no round since a failure still trusts the node,
+    /// and would take the releases to a connection that is dead.)
+    bool answers(const KeptReleases& kept) noexcept;
 
     // ---- Its addresses
 
@@ -130,6 +137,7 @@ private:
 
     // The node is calm, so its health cannot change before it fails. Written under mutex_.
     std::atomic<bool> calm_{true};
+    std::atomic<std::uint64_t> answered_{0};  // KeptReleases::changes() when the server answered last
     std::atomic<std::size_t> draining_{0};
     std::atomic<bool> is_observed_{false};
 };

@@ -68,22 +68,26 @@ public:
         keep_locked(std::move(release), false);
     }
 
+    /// Returns a number that is larger after each call of keep() or keep_refused() that has kept something.
+    /// If it has not changed since the server has answered, the server should answer the kept releases, too.
+    std::uint64_t changes() const noexcept { return changes_; }
+
     bool none() const noexcept { return !any_; }
 
-    /// Returns false before the instant of keep_refused(). Returns false, too, if the node is not trusted,
-    /// unless one of the releases was kept with `may_try_at_once`. So a server that has ended gets one
+    /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
+    /// now, unless one of the releases was kept with `may_try_at_once`. So a server that has ended gets one
     /// attempt, and the next one when it answers again.
-    bool may_send(bool trusted, Clock::time_point now) const noexcept {
+    bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
-        return may_send_locked(trusted, now);
+        return may_send_locked(answers, now);
     }
 
     /// Calls `send` with each release, the oldest first, and then forgets them all. Does nothing unless
     /// may_send(). `send` must not call any function of this object. If it throws, all releases are kept.
     template <class Send>
-    void send_again(bool trusted, Clock::time_point now, Send send) {
+    void send_again(bool answers, Clock::time_point now, Send send) {
         const std::lock_guard guard{mutex_};
-        if (!may_send_locked(trusted, now)) return;
+        if (!may_send_locked(answers, now)) return;
         std::size_t count = 0;
         for (const auto& it : of_connections_) count += it.releases_to_repeat();
         auto dropped = count - std::min(count, max_kept_releases);
@@ -106,8 +110,8 @@ public:
     }
 
 private:
-    bool may_send_locked(bool trusted, Clock::time_point now) const noexcept {
-        return any_ && now >= not_before_ && (trusted || may_try_at_once_);
+    bool may_send_locked(bool answers, Clock::time_point now) const noexcept {
+        return any_ && now >= not_before_ && (answers || may_try_at_once_);
     }
 
     void keep_locked(detail::PendingReplies pending, bool may_try_at_once) noexcept {
@@ -119,6 +123,7 @@ private:
         if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
         any_ = true;
         may_try_at_once_ = may_try_at_once_ || may_try_at_once;
+        ++changes_;
     }
 
     mutable std::mutex mutex_{};
@@ -128,6 +133,7 @@ private:
     Clock::time_point not_before_{};
     // Written under mutex_.
     std::atomic<bool> any_{false};
+    std::atomic<std::uint64_t> changes_{0};
 };
 
 }  // namespace redlock
