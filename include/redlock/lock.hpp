@@ -11,13 +11,14 @@
 //     }
 //
 // While valid() is true, no other client that follows the Redlock algorithm holds the resource. (Several
-// locks with LockOptions::shared can hold it together.) Two conditions must be met:
+// locks with LockOptions::shared can hold it together.) Three conditions must be met:
 //
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
 //   2. No node loses the key before it expires, for example by a restart without persistence, by FLUSHALL or
 //      by a failover. With NodesOptions::quarantine, a node that has lost keys does not take part until they
 //      would have expired. (For a failover, see docs/guarantees.md.)
+//   3. No node lies: if it grants a lock, it has stored the key.
 //
 // Work can outlast its lock: the ttl ends before the work, or the process is suspended right after it has
 // called valid(), and continues when another client holds the lock. If late work would do damage, use
@@ -185,7 +186,7 @@ public:
     /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round, or at
     /// its old end if that is later. Blocks for at most one node_timeout.
     ///
-    /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
+    /// - `lost`: the validity has ended, or the nodes that may still have the key are no majority.
     ///   If the watchdog has reported the loss before (LockOptions::margin), valid() is unchanged. Otherwise
     ///   valid() is false from now on, and the watchdog, if there is one, reports the loss.
     /// - `not_held`: there is nothing to extend.
@@ -198,16 +199,16 @@ public:
     /// Releases the lock in one round. Blocks for at most one node_timeout, or two if the watchdog is
     /// extending the lock at that moment.
     ///
-    /// - Success: the validity had not ended by the end of the call, and a majority has confirmed the
+    /// - Success: the validity had not ended when the release began, and a majority has confirmed the
     /// release.
-    /// - `lost`: the validity had ended by then, or so many nodes had lost the key that the others
-    ///   are no majority. Keys of other clients are not touched.
+    /// - `lost`: the validity had ended before, or the nodes that could still have the key were no majority.
+    ///   Keys of other clients are not touched.
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
     /// In every case valid() is false from now on, and the lock is not extended any more. The lock is
     /// unconfirmed, so that release() can be called again, if no majority has answered, or if the result is
-    /// `no_quorum`. Otherwise, and always if the validity had ended by then, it is free.
+    /// `no_quorum`. Otherwise, and always if the validity has ended by the end of the call, it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

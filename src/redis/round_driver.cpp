@@ -1,5 +1,3 @@
-// The Node objects read from the connections, and call on_progress().
-//
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
 #include "round_driver.hpp"
@@ -264,6 +262,7 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
     return true;
 }
 
+/// Returns true if the server is a replica, or a master that has lost its replicas. The Sentinels may then
 /// name another server, to which only a new connection leads.
 static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
     return cause == Errc::read_only || reply.is_error("NOREPLICAS");

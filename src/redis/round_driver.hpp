@@ -3,9 +3,9 @@
 //
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
 // to one node. If the node is a Redis Cluster, NodeTable chooses the Node of one of its servers, and the
-// round goes to another one if a server says so (MOVED or ASK). Many rounds can share them: the Node objects
-// read, and call on_progress(), by which a round that can continue wakes its owner. The owner then calls
-// advance().
+// round goes to another one if a server says so (MOVED or ASK). Many rounds can share these connections. When
+// an answer comes, the Link (link.hpp) calls on_progress(). If the round can then continue, this wakes its
+// owner, which calls advance().
 #pragma once
 
 #include <redlock/nodes.hpp>

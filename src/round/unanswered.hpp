@@ -1,6 +1,6 @@
 // What commands on other lanes must not overtake: the late replies of a lane (lane.hpp), and its rounds that
 // their threads have left. A release must not overtake its SET (rule B5 in docs/rules.md), and a SET should
-// not overtake the release of its resource, which would refuse it.
+// not overtake the release of its resource: the old key would refuse it.
 #pragma once
 
 #include <redlock/nodes.hpp>
