@@ -246,8 +246,8 @@ public:
     ///
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.
-    /// - Another thread sends the commands of this one, too, and gets no processor: for up to a quarter of
-    ///   node_timeout.
+    /// - Another thread sends the commands of this one, too, and gets no processor: for up to an eighth of
+    ///   node_timeout, and then for another eighth or 2 ms.
     /// - The watchdog is extending the lock at that moment: at most one further node_timeout.
     void unlock() noexcept;
 

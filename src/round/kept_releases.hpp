@@ -9,6 +9,7 @@
 //     -------------------------------+-----------------------------------------------------------------------
 //     PendingReplies of a connection,| answered, or refused for good → done
 //     its round awaits the reply     | refused in this form → written again by its round
+//                                    | a Redis Cluster names another server → sent there by its round
 //                                    | refused for now → here, for a pause
 //                                    | on a connection that breaks → sent once more by its round
 //                                    | left by its round, which is over → late

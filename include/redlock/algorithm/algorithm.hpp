@@ -115,7 +115,7 @@ REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lea
 
 /// Applies the round of an extension to `lease`, and returns the result. There are three cases:
 ///
-/// - The lease is lost if so many nodes refused that the others are no majority, or if the round ended after
+/// - The lease is lost if the nodes that may still have the key are no majority, or if the round ended after
 ///   the old valid_until, because another client may have held the lock since then. A lost lease is not valid
 ///   any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
