@@ -32,7 +32,7 @@ void release_what_is_left(Nodes& nodes, AcquireFlow& acquire, Clock& clock) {
 }
 
 /// Runs the flow to its end in this thread, as run_blocking() does. If the flow throws an exception, first
-/// sends what the flow has left to do. `AcquireFlow` is Acquire or AcquireLock.
+/// sends the commands that the flow has left to do. `AcquireFlow` is Acquire or AcquireLock.
 template <class AcquireFlow>
 std::error_code run_blocking_and_release(Operation& operation, AcquireFlow& acquire, Clock& clock) {
     std::exception_ptr failure;

@@ -359,7 +359,7 @@ protected:
         return {operation_, PendingPause{&clock, until, &stop}};
     }
 
-    /// Awaits what is not a round or a pause.
+    /// Awaits anything that a flow can wait for. Rounds and pauses have the functions above.
     Wait wait_for(Pending pending) const noexcept { return {operation_, pending}; }
 
 private:

@@ -143,7 +143,7 @@ inline void Scheduler::run() {
     struct Turn {
         Scheduler& it;
         Tasks tasks{};
-        ~Turn() {  // those that were not called come first in the next turn
+        ~Turn() {  // The tasks that were not called are the first of the next turn.
             tasks.add_all(it.queue_);
             it.queue_.add_all(tasks);
             it.running_ = false;

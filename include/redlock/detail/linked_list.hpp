@@ -32,7 +32,7 @@ private:
     Linked* next_ = this;
 };
 
-/// A list of objects that it does not own. An object is in one list at most.
+/// A list of objects that it does not own. An object is in at most one list with the same Tag.
 template <class T, class Tag = T>
 class LinkedList {
 public:
@@ -50,7 +50,7 @@ public:
     T* before(const T& it) const noexcept { return object(link(it).previous_); }
     T* after(const T& it) const noexcept { return object(link(it).next_); }
 
-    /// Returns true if the object is in any list.
+    /// Returns true if the object is in any list with this Tag.
     static bool has(const T& it) noexcept { return link(it).is_linked(); }
     /// Removes the object from its list, if it is in one.
     static void remove(T& it) noexcept { link(it).unlink(); }
