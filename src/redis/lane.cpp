@@ -25,11 +25,8 @@ enum class Lane::Waited : std::uint8_t {
     and_was_not_sent,  ///< The thread has taken its round back.
 };
 
-/// What has become of a round that a thread has put into the inbox.
-enum class Lane::Posted : std::uint8_t { as_leader, to_leader, refused };
-
-/// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
-/// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
+/// A round and the thread that asks for it. The lane keeps the object for later rounds. So the leader can
+/// notify the thread without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker final : public detail::Linked<Asker>,
                           public detail::Linked<Asker, Woken>,
                           public RoundDriver::Owner {
@@ -58,7 +55,6 @@ public:
         round.reset();
         limits = {};
         failure = nullptr;
-        users = 1;
         is_new = true;
         has_ended = may_return = reads_first = false;
         waited_ = Waited::not_yet;
@@ -94,7 +90,6 @@ public:
     std::span<Tally> tallies{};
     bool has_copies = false;
 
-    std::atomic<int> users = 1;
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
     // Written by the leader, before it wakes the thread.
@@ -138,10 +133,9 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
     own->begin(requests, limits, tallies);
     const auto start = network_.clock().now();
     bool is_first = false;
-    const auto posted = post(*own, is_first);
-    if (posted == Posted::refused) return false;
-    const auto waited = posted == Posted::as_leader ? Waited::until_it_leads
-                                                    : sleep(*own, is_first, limits.deadline - start, follows);
+    auto waited = post(*own, is_first);
+    if (!waited) return false;
+    if (waited == Waited::not_yet) waited = sleep(*own, is_first, limits.deadline - start, follows);
     if (waited == Waited::until_it_leads) lead(*own);
     if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
@@ -162,44 +156,34 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
 auto Lane::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
-        if (auto* const free = free_.take()) {
-            --free_count_;
-            return OwnAsker{free, {this}};
-        }
+        if (auto* const free = free_.take()) return OwnAsker{free, {this}};
     }
     return OwnAsker{new Asker{*this}, {this}};
 }
 
-/// Is called once by each user of the object.
 void Lane::recycle(Asker& asker) noexcept {
-    if (--asker.users > 0) return;
-    std::unique_ptr<Asker> surplus{&asker};
     asker.clear();
     const std::lock_guard guard{mutex_};
-    if (free_count_ == most_free) return;
-    ++free_count_;
-    free_.add(*surplus.release());
+    free_.add(asker);
 }
 
 /// Wakes a thread for this reason. Returns false if it has left.
 bool Lane::wake(Asker& asker, Waited reason) noexcept {
-    ++asker.users;
-    const OwnAsker user{&asker, {this}};
     if (asker.end_sleep(reason) != reason) return false;
     asker.notify();
     return true;
 }
 
 /// Puts a round into the inbox. If another thread leads, copies the arguments first, without the mutex.
-/// Refused while the lane is closed.
-auto Lane::post(Asker& own, bool& is_first) -> Posted {
+/// Returns until_it_leads or not_yet, or nothing if the lane is closed.
+auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
-        if (is_closed_) return Posted::refused;
+        if (is_closed_) return std::nullopt;
         if (is_led_ && !own.has_copies) continue;
         is_first = inbox_.empty();
         inbox_.add(own);
-        return std::exchange(is_led_, true) ? Posted::to_leader : Posted::as_leader;
+        return std::exchange(is_led_, true) ? Waited::not_yet : Waited::until_it_leads;
     }
 }
 
@@ -303,7 +287,7 @@ void Lane::make_turn(Asker& own) {
     wake_ended(&own);
     if (own.may_return) return;
     poll(own, until);
-    advance_overdue(network_.clock().now());
+    advance_overdue(last_read_);
     (void)advance_woken();
 }
 
@@ -520,15 +504,12 @@ auto Lane::hand_over() noexcept -> Rest {
 /// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
 /// threads of all rounds in the inbox have left.
 auto Lane::resign() noexcept -> Resigned {
-    OwnAsker successor{nullptr, {this}};
+    Asker* successor = nullptr;
     {
         const std::lock_guard guard{mutex_};
         is_closed_ = false;
-        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it)) {
-            if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
-            ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
-            successor.reset(it);
-        }
+        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it))
+            if (it->end_sleep(Waited::until_it_leads) == Waited::until_it_leads) successor = it;
         if (!successor && !inbox_.empty()) return Resigned::not_yet;
         is_led_ = successor != nullptr;
     }

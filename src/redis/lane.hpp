@@ -37,9 +37,9 @@
 //    max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
-// 4. When the round of the leader is over, it names another thread whose round is new or active as its
-//    successor, and wakes it. If the round of the successor is new, the leader has read the inbox in the same
-//    section under the mutex. So there is never a sleeping thread without a leader.
+// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: first one
+//    whose round is active, otherwise one in the inbox. It looks into the inbox, and stops leading if nobody
+//    is there, in one section under the mutex. So there is never a sleeping thread without a leader.
 // 5. If there is no such thread, the leader writes all collected commands, even behind pending replies,
 //    before it leaves. A background task, which leads for a moment if nobody does, sends what the sockets do
 //    not accept.
@@ -147,8 +147,7 @@ private:
     OwnAsker take_asker();
     void recycle(Asker& asker) noexcept;
     bool wake(Asker& asker, Waited reason) noexcept;
-    enum class Posted : std::uint8_t;
-    Posted post(Asker& own, bool& is_first);
+    std::optional<Waited> post(Asker& own, bool& is_first);
     Waited sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows);
     void wake_leader(const Asker& own);
     Waited leave(Asker& own);
@@ -179,9 +178,6 @@ private:
     Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 
-    /// The number of unused objects that are kept.
-    static constexpr std::size_t most_free = 64;
-
     Network& network_;
     const Clock::duration node_timeout_;
     const Admits admits_;
@@ -195,7 +191,6 @@ private:
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     Askers free_{};  // they are used again
-    std::size_t free_count_ = 0;
 
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
