@@ -536,7 +536,7 @@ void Connection::take_redirection(const PendingReply& command) {
 /// Lets a later round send the release again. If the error is an unknown one, nobody knows whether it goes
 /// away, so the number of repetitions is limited.
 void Connection::keep_refused(const PendingReply& release) {
-    if (!config_.kept_releases) return;
+    if (!config_.server) return;
     detail::PendingReplies kept;
     const auto keep = [&](const PendingReply& it) {
         kept.sent_again(it).repeats = detail::is_refused_for_now(incoming_) ? std::uint8_t{} : it.repeats;
@@ -551,7 +551,7 @@ void Connection::keep_refused(const PendingReply& release) {
     } else {
         keep(release);
     }
-    config_.kept_releases->keep_refused(std::move(kept), network_.clock().now() + refusal_pause);
+    config_.server->kept().keep_refused(std::move(kept), network_.clock().now() + refusal_pause);
 }
 
 /// Remembers which scripts the server knows, and whether it permits digests and the queue. After NOSCRIPT the

@@ -15,7 +15,7 @@ namespace redlock {
 
 Lanes::Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
              std::size_t processors)
-    : configs_(with_servers(configs)),
+    : configs_(configs),
       options_(options),
       network_(network),
       processors_(processors),

@@ -20,8 +20,8 @@ namespace redlock {
 
 class Lanes {
 public:
-    /// Does no I/O. `network` must outlive the object. If more rounds than `processors` are under way, rounds
-    /// that begin then share a lane.
+    /// Does no I/O. The lanes share the Servers of `configs` (for_one_process()). `network` must outlive the
+    /// object. If more rounds than `processors` are under way, rounds that begin then share a lane.
     Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
           std::size_t processors);
     ~Lanes() { close({}); }
@@ -61,7 +61,7 @@ private:
     void leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 
-    const std::vector<NodeConfig> configs_;  // with a Server for each node, which all lanes share
+    const std::vector<NodeConfig> configs_;
     const NodesOptions options_;
     Network& network_;
     const std::size_t processors_;

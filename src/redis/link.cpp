@@ -1,7 +1,6 @@
 // No mutex is held while a user continues, because the user may join and leave connections then.
 #include "link.hpp"
 
-#include "../round/kept_releases.hpp"
 #include "../wire/verbs.hpp"
 #include "node_config.hpp"
 
@@ -88,13 +87,13 @@ Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
         const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
     }
     if (clock) now = clock->now();
-    if (!was_ready_before && was_ready()) node_.server->connected(*this, *node_.kept_releases);
+    if (!was_ready_before && was_ready()) node_.server->connected(*this);
     const auto replies = pending_before - std::min(pending_before, pending().count());
     if (replies > 0) last_reply_ = now;
     has_replied_ = has_replied_ || replies > 0;
     // Replies that a round awaits are answers. Their rounds record that the node is alive.
     const bool late = replies > pending().answered() - answered_before;
-    if (late && was_ready_before) node_.server->replied_late(*node_.kept_releases);
+    if (late && was_ready_before) node_.server->replied_late();
     deliver_answers(now);
     if (replies > 0) record_sign_of_life(now);
     let_write(now);

@@ -42,8 +42,8 @@ protected:
 
 class Link final : public Connection {
 public:
-    /// Starts connecting. `config` must have a Server and KeptReleases. It and `network` must outlive the
-    /// object. The users get the index `node`.
+    /// Starts connecting. `config` must have a Server. It and `network` must outlive the object. The users
+    /// get the index `node`.
     Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
          std::size_t node);
     ~Link() { stop_draining(); }

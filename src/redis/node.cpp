@@ -12,7 +12,6 @@ namespace redlock {
 using detail::ConnectionChoice;
 
 static NodeConfig completed(NodeConfig config) {
-    if (!config.kept_releases) config.kept_releases = std::make_shared<KeptReleases>();
     if (!config.server) config.server = std::make_shared<Server>();
     return config;
 }
@@ -149,6 +148,8 @@ Clock::time_point Node::blocking_receive(Link& link) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
+    // Mostly there is nothing to do, in each turn of each round.
+    if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);
     sweep(now);  // may send releases again on another connection
     auto next = Clock::never();
@@ -192,7 +193,7 @@ bool Node::check_silence(Clock::time_point now) {
         if (!it.is_silent(now)) return;
         auto releases = it.give_up_releases();
         any_releases = any_releases || releases.releases_to_repeat() > 0;
-        config_.kept_releases->keep(std::move(releases), true);
+        config_.server->kept().keep(std::move(releases), true);
     });
     if (any_releases) limit_draining();
     if (any_broke || any_releases) sweep(now);
@@ -219,7 +220,7 @@ void Node::sweep(Clock::time_point now, bool repeats) {
 
 /// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
 bool Node::has_to_sweep() const noexcept {
-    return !config_.kept_releases->none() ||
+    return !config_.server->kept().none() ||
            std::ranges::any_of(links_, [](const auto& it) { return !it->is_current(); });
 }
 
@@ -247,11 +248,10 @@ void Node::drop_unused(Clock::time_point now) {
 /// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
 /// connection has broken now.
 bool Node::repeat_releases(Clock::time_point now) {
-    auto& kept = *config_.kept_releases;
+    auto& kept = config_.server->kept();
     if (kept.none()) return false;
-    if (config_.cluster && !config_.server->health(now).trusted && config_.cluster->has_replaced(config_))
-        return false;
-    const bool answers = config_.server->answers(kept);
+    const bool answers = trusted(now);
+    if (config_.cluster && !answers && config_.cluster->has_replaced(config_)) return false;
     if (!kept.may_send(answers, now)) return false;
     auto* const current = current_link();
     auto& link = current ? *current : begin_link(now);
@@ -283,12 +283,11 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     // trusted.
     auto releases = std::exchange(link->pending(), {});
     if (!is_blameless) releases.count_no_repeat();
-    config_.kept_releases->keep(std::move(releases), is_blameless);
-    if (!has_failed) return;
-    try {
-        failed({link->cause(), link->detail()}, now);
+    try {  // before the releases are kept, so that no other lane sends them to a server that has failed
+        if (has_failed) failed({link->cause(), link->detail()}, now);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
     }
+    config_.server->kept().keep(std::move(releases), is_blameless);
 }
 
 /// Returns true if closing the connection now may lose a release, because the release is unsent, or because
@@ -349,7 +348,7 @@ bool Node::subscribe(Listener& listener, Clock::time_point until, Clock::time_po
     listener.advance();
     auto& connection = listener.connection();
     if (listener.listens())
-        config_.server->connected(connection, *config_.kept_releases);
+        config_.server->connected(connection);
     else if (!connection.broken() && now >= until)
         connection.fail(Errc::timed_out, "while it was to listen");
     if (connection.broken()) could_not_listen(connection, now);

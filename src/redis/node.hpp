@@ -121,9 +121,9 @@ public:
 
     /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
     /// releases of broken connections then get one more attempt, even if the node is not trusted.
-    void begin_to_close() noexcept { config_.kept_releases->permit_attempt(); }
+    void begin_to_close() noexcept { config_.server->kept().permit_attempt(); }
     /// Returns true if releases are still to be sent again.
-    bool owes_releases() const noexcept { return !config_.kept_releases->none(); }
+    bool owes_releases() const noexcept { return !config_.server->kept().none(); }
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
@@ -137,11 +137,11 @@ public:
 
     /// Keeps the releases of a broken connection, and sends them again later.
     void repeat_later(detail::PendingReplies releases) noexcept {
-        config_.kept_releases->keep(std::move(releases), true);
+        config_.server->kept().keep(std::move(releases), true);
     }
 
     /// Records that the node has answered a command in time.
-    void succeeded() noexcept { config_.server->succeeded(*config_.kept_releases); }
+    void succeeded() noexcept { config_.server->succeeded(); }
     /// Records that the node has failed.
     void failed(detail::NodeFailure failure, Clock::time_point now);
 

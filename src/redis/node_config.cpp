@@ -44,15 +44,10 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
 
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs) {
     for (auto& it : configs) {
-        it.kept_releases = std::make_shared<KeptReleases>();
+        it.server = std::make_shared<Server>();
         it.cluster.reset();
         if (!it.endpoint.seeds.empty()) it.cluster = std::make_shared<RedisCluster>(it);
     }
-    return configs;
-}
-
-std::vector<NodeConfig> with_servers(std::vector<NodeConfig> configs) {
-    for (auto& it : configs) it.server = std::make_shared<Server>();
     return configs;
 }
 

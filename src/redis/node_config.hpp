@@ -4,7 +4,6 @@
 #include <redlock/endpoint.hpp>
 
 #include "../os/resolution.hpp"
-#include "../round/kept_releases.hpp"
 #include "server.hpp"
 #include "tls.hpp"
 
@@ -44,16 +43,12 @@ struct NodeConfig {
     /// The index of the address of a Sentinel that the next query tries first. All queries share it.
     std::shared_ptr<std::atomic<std::size_t>> first_address = std::make_shared<std::atomic<std::size_t>>(0);
     /// Shared by the Node objects of this node. If null, each of them has its own.
-    std::shared_ptr<KeptReleases> kept_releases{};
-    /// Shared by the Node objects of this node that the threads use. If null, each of them has its own.
     std::shared_ptr<Server> server{};
     /// What the process knows about the Redis Cluster; null if the node is none.
     std::shared_ptr<RedisCluster> cluster{};
 };
 
-/// Returns the settings with new KeptReleases and RedisClusters: those of one process for its Node objects.
+/// Returns the settings with new Servers and RedisClusters: those of one process for its Node objects.
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs);
-/// Returns the settings with new Servers: those of the threads.
-std::vector<NodeConfig> with_servers(std::vector<NodeConfig> configs);
 
 }  // namespace redlock

@@ -79,7 +79,7 @@ void NodeTable::find_debtors() {
         const auto debts = cluster ? cluster->debts() : 0;
         if (debts == debts_[i]) continue;
         for (const auto& server : cluster->servers())
-            if (!server->kept_releases->none()) (void)node_of(i, server);
+            if (!server->server->kept().none()) (void)node_of(i, server);
         debts_[i] = debts;
     }
 }

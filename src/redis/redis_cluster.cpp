@@ -26,7 +26,6 @@ ClusterServer settings_of(const NodeConfig& node, std::string host, std::uint16_
         config.credentials = [get = node.credentials, name = node.endpoint.name()](std::string_view) {
             return get(name);
         };
-    config.kept_releases = std::make_shared<KeptReleases>();
     config.server = std::make_shared<Server>();
     return std::make_shared<const NodeConfig>(std::move(config));
 }
@@ -92,7 +91,7 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
     // If there are many, forgets those that no lane has used. The list may name them again.
     if (servers_.size() > most_servers / 2)
         std::erase_if(servers_, [](const Known& it) {
-            return !it.is_seed && it.server->server.use_count() == 1 && it.server->kept_releases->none();
+            return !it.is_seed && it.server->server.use_count() == 1 && it.server->server->kept().none();
         });
     std::ranges::fill(slots_, std::uint16_t{0});
     for (auto& it : servers_) {
@@ -146,7 +145,7 @@ void RedisCluster::keep(const detail::PendingReply& release, const detail::Redir
     if (!server) return;
     detail::PendingReplies kept;
     kept.sent_again(release).asking = to.kind == detail::Redirection::Kind::ask;
-    server->kept_releases->keep(std::move(kept), true);
+    server->server->kept().keep(std::move(kept), true);
     ++debts_;
 }
 
@@ -161,13 +160,13 @@ bool RedisCluster::has_replaced(const NodeConfig& server) {
 
 /// Gives the releases of a server that serves no slot any more to those that serve their slots.
 void RedisCluster::move_releases_locked(const NodeConfig& former) {
-    if (former.kept_releases->none()) return;
+    if (former.server->kept().none()) return;
     std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
-    former.kept_releases->send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
+    former.server->kept().send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
         const auto index = slots_[detail::slot_of(release.resources.front())];
         detail::PendingReplies kept;
         kept.sent_again(release).repeats = release.repeats;
-        moved.emplace_back((index == 0 ? former : *servers_[index - 1U].server).kept_releases.get(),
+        moved.emplace_back(&(index == 0 ? former : *servers_[index - 1U].server).server->kept(),
                            std::move(kept));
     });
     for (auto& [server, kept] : moved) server->keep(std::move(kept), true);

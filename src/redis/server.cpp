@@ -1,6 +1,5 @@
 #include "server.hpp"
 
-#include "../round/kept_releases.hpp"
 #include "connection.hpp"
 #include "node_config.hpp"
 
@@ -49,23 +48,20 @@ detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::t
     return detail::choose_connection(in);
 }
 
-void Server::connected(const Connection& connection, const KeptReleases& kept) noexcept {
+void Server::connected(const Connection& connection) noexcept {
     const std::lock_guard guard{mutex_};
     first_address_ = connection.present_address();
     health_.connected();
-    answered_ = kept.changes();
 }
 
-void Server::succeeded(const KeptReleases& kept) noexcept {
-    answered_ = kept.changes();
+void Server::succeeded() noexcept {
     if (calm_) return;
     const std::lock_guard guard{mutex_};
     health_.succeeded();
     calm_ = true;
 }
 
-void Server::replied_late(const KeptReleases& kept) noexcept {
-    answered_ = kept.changes();
+void Server::replied_late() noexcept {
     if (calm_) return;
     const std::lock_guard guard{mutex_};
     health_.replied_late();
@@ -82,11 +78,6 @@ void Server::failed(detail::NodeFailure failure, Clock::time_point now, Entropy&
 detail::NodeFailure Server::last_failure() {
     const std::lock_guard guard{mutex_};
     return health_.last_failure();
-}
-
-bool Server::answers(const KeptReleases& kept) noexcept {
-    const std::lock_guard guard{mutex_};
-    return health_.trusted() && answered_ == kept.changes();
 }
 
 // ---- Addresses

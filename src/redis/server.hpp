@@ -5,16 +5,15 @@
 //     whether it is expected to answer in time      | succeeded(), replied_late(), connected(), failed()
 //     (*trusted*), and otherwise when the next      |
 //     attempt to reach it, a *probe*, is due        |
-//     whether it has answered since the last        | the same
-//     release was kept, to be sent again            |
+//     the releases that it has to get again         | KeptReleases
 //     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
 //     first                                         |
 //     which server the Sentinels have named last    | learn_master()
 //     how many connections of all lanes drain       | draining()
 //     the events that the observer has not got yet  | disconnected(), failed(), wrote(), ...
 //
-// All lanes of the threads share one object for each node (lanes.hpp), and each event loop has its own. The
-// object for a server of a Redis Cluster is shared by all.
+// All lanes and event loops of a RedisNodes share one object for each node, or for each server of a Redis
+// Cluster.
 //
 // Any thread may call the functions. Each of them locks the mutex of the object for itself, but never during
 // a system call (except for a random number after a failure). Those that say so do not lock it while the node
@@ -27,6 +26,7 @@
 
 #include "../os/resolution.hpp"
 #include "../round/connection_choice.hpp"
+#include "../round/kept_releases.hpp"
 #include "../round/node_health.hpp"
 
 #include <atomic>
@@ -41,7 +41,6 @@
 namespace redlock {
 
 class Connection;
-class KeptReleases;
 struct NodeConfig;
 
 /// An event for the observer. It is kept until a round is over, because no mutex may be held while the
@@ -56,7 +55,7 @@ struct NodeEvent {
 
 class Server {
 public:
-    // ---- Its health. `kept` has the releases to send again.
+    // ---- Its health
 
     struct Health {
         bool trusted = true;
@@ -75,20 +74,19 @@ public:
     /// Records that the server has answered the handshake of this connection. The node is trusted again. If
     /// it fails once more, its next pause is longer than the last one. The next connection begins with the
     /// same address.
-    void connected(const Connection& connection, const KeptReleases& kept) noexcept;
+    void connected(const Connection& connection) noexcept;
     /// Records that the server has answered a command in time. The node is trusted again, and its next pause
     /// is a short one. Does not lock while the node is calm.
-    void succeeded(const KeptReleases& kept) noexcept;
+    void succeeded() noexcept;
     /// Records that a reply has come that no round awaits. Does not lock while the node is calm.
-    void replied_late(const KeptReleases& kept) noexcept;
+    void replied_late() noexcept;
     void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
 
     /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
     detail::NodeFailure last_failure();
-    /// Returns true if the node is trusted, and has answered since the last release was kept. It should then
-    /// answer the kept releases, too. (A loop that has made no round since a failure still trusts the node,
-    /// and would take the releases to a connection that is dead.)
-    bool answers(const KeptReleases& kept) noexcept;
+
+    /// Returns the releases that are to be sent again.
+    KeptReleases& kept() noexcept { return kept_; }
 
     // ---- Its addresses
 
@@ -135,9 +133,9 @@ private:
     std::uint64_t masters_ = 0;      // see learn_master()
     std::vector<NodeEvent> events_{};
 
+    KeptReleases kept_{};  // has a mutex of its own
     // The node is calm, so its health cannot change before it fails. Written under mutex_.
     std::atomic<bool> calm_{true};
-    std::atomic<std::uint64_t> answered_{0};  // KeptReleases::changes() when the server answered last
     std::atomic<std::size_t> draining_{0};
     std::atomic<bool> is_observed_{false};
 };

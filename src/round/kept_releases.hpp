@@ -35,7 +35,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -68,10 +67,6 @@ public:
         not_before_ = until;
         keep_locked(std::move(release), false);
     }
-
-    /// Returns a number that is larger after each call of keep() or keep_refused() that has kept something.
-    /// If it has not changed since the server has answered, the server should answer the kept releases, too.
-    std::uint64_t changes() const noexcept { return changes_; }
 
     bool none() const noexcept { return !any_; }
 
@@ -124,7 +119,6 @@ private:
         if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
         any_ = true;
         may_try_at_once_ = may_try_at_once_ || may_try_at_once;
-        ++changes_;
     }
 
     mutable std::mutex mutex_{};
@@ -134,7 +128,6 @@ private:
     Clock::time_point not_before_{};
     // Written under mutex_.
     std::atomic<bool> any_{false};
-    std::atomic<std::uint64_t> changes_{0};
 };
 
 }  // namespace redlock

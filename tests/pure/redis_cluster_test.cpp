@@ -40,7 +40,7 @@ protected:
     /// Returns the releases that this server has to get.
     static std::vector<std::string> debts_of(const NodeConfig& server) {
         std::vector<std::string> result;
-        server.kept_releases->send_again(true, start, [&](const detail::PendingReply& it) {
+        server.server->kept().send_again(true, start, [&](const detail::PendingReply& it) {
             result.push_back((it.asking ? "ASKING " : "") + it.resources.front());
         });
         return result;

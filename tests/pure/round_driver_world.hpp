@@ -42,7 +42,7 @@ private:
 class LanesOfATest final : public Lanes {
 public:
     LanesOfATest(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
-        : Lanes(configs, options, network, 64) {}
+        : Lanes(for_one_process(configs), options, network, 64) {}
 };
 
 struct RoundDriverWorld {

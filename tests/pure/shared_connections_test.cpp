@@ -240,7 +240,7 @@ TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
 // The node is silent, and the releases would become more and more.
 // The servers are frozen, and each lane tries once a second whether they run again.
 TEST_F(SharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogether) {
-    const auto configs = with_servers(network.configs());
+    const auto configs = for_one_process(network.configs());
     std::deque<NodeGroup> lanes;
     for (int i = 0; i < 8; ++i)
         lanes.emplace_back(configs, NodesOptions{.round = Round::all_at_once}, network);

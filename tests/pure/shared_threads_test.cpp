@@ -181,7 +181,7 @@ protected:
 
 // A thread of low priority may lose its processor in a system call, and others need the mutex.
 TEST_F(InMemory, NoServerIsLockedDuringASystemCall) {
-    const auto configs = with_servers(memory.configs());
+    const auto configs = for_one_process(memory.configs());
     std::size_t connections = 0;
     std::size_t unlocked = 0;
     network.during_connect = [&] {
