@@ -109,7 +109,9 @@ ReplyParser::Progress ReplyParser::next() {
     reply_.kind = Reply::Kind::none;
     void* parsed = nullptr;
     if (redisReaderGetReply(reader_.get(), &parsed) != REDIS_OK) return Progress::protocol_error;
-    return parsed != nullptr ? Progress::complete : Progress::incomplete;
+    if (parsed == nullptr) return Progress::incomplete;
+    if (reply_.kind == Reply::Kind::error) detail::remove_place_in_script(reply_.text);
+    return Progress::complete;
 }
 
 std::size_t ReplyParser::unparsed() const noexcept {

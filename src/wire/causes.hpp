@@ -23,7 +23,7 @@ enum class Lasting : std::uint8_t { transient, permanent };
 using FirstWords = std::array<std::string_view, 6>;
 
 /// The beginnings of the texts behind a plain ERR that have a cause.
-using ErrTexts = std::array<std::string_view, 7>;
+using ErrTexts = std::array<std::string_view, 9>;
 
 template <class... Words>
 constexpr FirstWords replies(Words... words) noexcept {
@@ -103,7 +103,8 @@ inline constexpr std::array causes{
         Errc::server_error, "server_error", "server error", Lasting::permanent, "read the log of the server",
         replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT"),
         behind_err("unknown command", "unknown subcommand", "wrong number of arguments", "syntax error",
-                   "DB index is out of range", "invalid DB index", "SELECT is not allowed in cluster mode")},
+                   "DB index is out of range", "invalid DB index", "SELECT is not allowed in cluster mode",
+                   "This instance has cluster support disabled", "bad lua script for redis cluster")},
     ErrorProperties{Errc::unknown_error, "unknown_error", "unknown error", Lasting::transient,
                     "read the log of the server, or of the proxy in front of it"},
     ErrorProperties{Errc::not_asked, "not_asked", "not asked", Lasting::transient},
@@ -127,8 +128,10 @@ inline constexpr std::string_view no_sentinel =
     "if a server and no Sentinel answers at this port, write redis://HOST:PORT";
 inline constexpr std::string_view cluster =
     "if a Redis Cluster answers at this port, write redis+cluster://HOST:PORT";
-inline constexpr std::array all{with_tls,    without_tls, ca_file,     server_name,
-                                certificate, sentinel,    no_sentinel, cluster};
+inline constexpr std::string_view no_cluster =
+    "if no Redis Cluster answers at this port, write redis://HOST:PORT";
+inline constexpr std::array all{with_tls, without_tls, ca_file, server_name, certificate,
+                                sentinel, no_sentinel, cluster, no_cluster};
 }  // namespace hints
 
 /// Returns the hint at the end of a detail, or an empty text.

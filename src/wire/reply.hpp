@@ -47,6 +47,20 @@ struct NodeVote {
     bool executed = true;  ///< false if the reply shows that the node has executed nothing
 };
 
+/// Removes what a server before Redis 7 writes in front of the error of a command that a script calls. The
+/// error then begins with its own first word:
+///
+///     ERR Error running script (call to f_<digest>): @user_script:1: @user_script: 1: -READONLY You can't
+///     ...
+inline void remove_place_in_script(std::string& error) {
+    constexpr std::string_view place = "@user_script:";
+    if (!error.starts_with("ERR Error running script ")) return;
+    auto at = error.find(place);
+    while (at != error.npos && error.compare(at, place.size(), place) == 0)
+        at = error.find_first_not_of(" 0123456789:-", at + place.size());
+    if (at != error.npos) error.erase(0, at);
+}
+
 /// Returns true if the server has too many clients, and therefore closes this new connection. It says so in
 /// place of the reply to the first command, for example to AUTH. Servers of a Redis Cluster say "max number
 /// of clients + cluster connections reached".
@@ -85,10 +99,11 @@ inline Errc cause_of(const Reply& error) noexcept {
     return lacks_command ? Errc::server_error : Errc::unknown_error;
 }
 
-/// Returns the hint for an error reply that a Sentinel gives in place of a server, a server in place of a
-/// Sentinel, or a member of a Redis Cluster in place of a server. Returns an empty text for all others.
+/// Returns the hint for an error reply that shows that the server is of another kind than its address says: a
+/// server, a Sentinel, or a member of a Redis Cluster. Returns an empty text for all others.
 inline std::string_view hint_for(const Reply& error) noexcept {
     if (error.is_error("MOVED")) return hints::cluster;
+    if (error.text.starts_with("ERR This instance has cluster support")) return hints::no_cluster;
     if (!is_unknown_command(error)) return {};
     const auto names = [&](std::string_view command) { return error.text.find(command) != error.text.npos; };
     if (names("'SET'") || names("`SET`")) return hints::sentinel;

@@ -184,6 +184,26 @@ TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
          "called from Lua script",
          Errc::server_error},
         {"ERR This Redis command is not allowed from script script: 4711", Errc::server_error},
+        // Servers before Redis 7, in scripts.
+        {"ERR Error running script (call to f_4711): @user_script:1: @user_script: 1: -READONLY You can't "
+         "write against a read only replica. ",
+         Errc::read_only},
+        {"ERR Error running script (call to f_4711): @user_script:12: @user_script: 12: -OOM command not "
+         "allowed when used memory > 'maxmemory'. ",
+         Errc::out_of_memory},
+        {"ERR Error running script (call to f_4711): @user_script:3: -NOREPLICAS Not enough good replicas to "
+         "write.",
+         Errc::server_busy},
+        {"ERR Error running script (call to f_4711): @user_script:1: WRONGTYPE Operation against a key "
+         "holding the wrong kind of value",
+         Errc::wrong_type},
+        {"ERR Error running script (call to f_4711): OOM is not behind its place", Errc::unknown_error},
+        {"ERR Error running script (call to f_4711): @user_script:", Errc::unknown_error},
+        // A server that is no Redis Cluster, and a service that restricts Lua.
+        {"ERR This instance has cluster support disabled", Errc::server_error},
+        {"ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the "
+         "KEYS array, and KEYS should not be in expression",
+         Errc::server_error},
         {"ERR invalid password", Errc::authentication_failed},
         {"ERR Client sent AUTH, but no password is set", Errc::authentication_failed},
         {"ERR AUTH <password> called without any password configured for the default user.",
