@@ -75,9 +75,11 @@ private:
     /// password.
     bool may_cut_password() const {
         const auto scheme_end = uri_.find("://");
-        if (scheme_end == uri_.npos || uri_.starts_with("unix")) return false;
-        const auto authority_end = uri_.find_first_of("/?", scheme_end + 3);
-        return authority_end != uri_.npos && uri_.find('@', authority_end) != uri_.npos;
+        if (scheme_end == uri_.npos) return false;
+        const auto authority = scheme_end + 3;
+        const auto authority_end = uri_.find_first_of("/?", authority);
+        return authority_end != uri_.npos && authority_end > authority &&
+               uri_.find('@', authority_end) != uri_.npos;
     }
 
     [[noreturn]] void fail_as_list() const {

@@ -209,6 +209,7 @@ const Bad bad[] = {
     {"PasswordWithDigitsAndSlash", "redis://alice:12/hunter2@h", "%2F"},
     {"PasswordWithQuestionMark", "redis://alice:hunter2?x@h", "%3F"},
     {"PasswordWithSlashForSentinels", "redis+sentinel://:hunter2/x@s1/main", "%2F"},
+    {"PasswordWithSlashForAUnixSocket", "unix://:hunter2/x@/run/redis.sock", "%2F"},
     {"QuotationMarks", "\"redis://alice:hunter2@h\"", "quotation mark"},
     {"Apostrophes", "'redis://h'", "quotation mark"},
     {"PasswordWithHash", "redis://alice:hunter2#x@h", "#"},
