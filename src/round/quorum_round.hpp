@@ -63,13 +63,14 @@
 // - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
 //   later. The driver does not postpone the node if its probe is due, if the command is a release, or
 //   if the outcome of the round depends on this node (needs()).
-// - The driver can *exclude* a request from the node, that is, not send this request there. In a round with
-//   several requests, the driver does so if a request extends a lock whose SET is still unanswered on another
-//   connection to the node. On the connection of the round, the extension could arrive before the SET, and
-//   the node would refuse it.
+// - The driver can *exclude* a request from the node, that is, not send this request there. It does so if the
+//   request extends a lock whose SET is still unanswered on another connection to the node. On the connection
+//   of the round, the extension could arrive before the SET, and the node would refuse it.
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
-// clients from the lock, and because a second deletion does no harm:
+// clients from the lock, and because a second deletion does no harm. (The command that deletes a holder
+// description is queued, too. The commands for a server of a Redis Cluster that cannot be reached go to
+// another server.)
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
