@@ -3,6 +3,7 @@
 
 #include <redlock/async_nodes.hpp>
 #include <redlock/detail/asio_library.hpp>
+#include <redlock/detail/linked_list.hpp>
 #include <redlock/detail/timer_descriptor.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -80,11 +81,8 @@ struct WaitAllocator {
 
 /// A handler that must be posted, and the value to call it with. The object is allocated in advance, but
 /// post() needs further memory.
-class Postable {
+class Postable : public redlock::detail::Linked<Postable> {
 public:
-    Postable() = default;
-    Postable(const Postable&) = delete;
-    Postable& operator=(const Postable&) = delete;
     virtual ~Postable() = default;
 
     /// Posts the handler. If this function throws std::bad_alloc, it can be called again.
@@ -92,40 +90,23 @@ public:
 
 private:
     friend class PostableList;
-    std::shared_ptr<Postable> next_{};
+    std::shared_ptr<Postable> self_{};  // while it is in a list
 };
 
-/// A queue that allocates no memory.
-class PostableList {
+/// A list that owns its elements.
+class PostableList : public redlock::detail::LinkedList<Postable> {
 public:
-    PostableList() = default;
-    PostableList(const PostableList&) = delete;
-    PostableList& operator=(const PostableList&) = delete;
     ~PostableList() {
-        while (first_) remove_first();
+        while (!empty()) remove_first();
     }
-
-    bool empty() const noexcept { return first_ == nullptr; }
-    const std::shared_ptr<Postable>& first() const noexcept { return first_; }
     void add(std::shared_ptr<Postable> it) noexcept {
-        auto* const added = it.get();
-        (last_ ? last_->next_ : first_) = std::move(it);
-        last_ = added;
+        auto& added = *it;
+        added.self_ = std::move(it);
+        LinkedList::add(added);
     }
     void remove_first() noexcept {
-        const auto removed = std::move(first_);  // its destructor may call functions of the user
-        first_ = std::move(removed->next_);
-        if (!first_) last_ = nullptr;
+        const auto removed = std::move(take()->self_);  // its destructor may call functions of the user
     }
-    /// Moves all elements to the other list, which must be empty.
-    void move_to(PostableList& other) noexcept {
-        other.first_ = std::move(first_);
-        other.last_ = std::exchange(last_, nullptr);
-    }
-
-private:
-    std::shared_ptr<Postable> first_{};
-    Postable* last_ = nullptr;
 };
 
 /// Returns the io_context behind an executor, or null if the executor is of another kind.
@@ -178,7 +159,7 @@ public:
         PostableList unposted;  // is destroyed when the mutex is unlocked
         const std::lock_guard guard{mutex_};
         nodes_.shut_down();
-        unposted_.move_to(unposted);
+        unposted.add_all(unposted_);
         for (const auto& [fd, descriptor] : descriptors_) release(descriptor);
         descriptors_.clear();
         if (timer_) timer_->stream.reset();

@@ -23,18 +23,22 @@ namespace redlock::asio {
 inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
-/// The handler of an operation, and later its value. It keeps the executor of the handler at work until the
-/// handler is called.
+/// Whether an executor is kept at work until its handler is called.
+enum class Work : bool { no, yes };
+
+/// The handler of an operation, and later its value.
 template <class Handler, class Value>
 class Outcome final : public Postable, public std::enable_shared_from_this<Outcome<Handler, Value>> {
 public:
-    Outcome(Handler&& handler, const net::any_io_executor& executor)
+    Outcome(Handler&& handler, const net::any_io_executor& executor, Work work = Work::yes)
         : handler_(std::move(handler)),
           allocator_(net::get_associated_allocator(handler_)),
-          work_(net::get_associated_executor(handler_, executor)) {}
+          executor_(net::get_associated_executor(handler_, executor)) {
+        if (work == Work::yes) work_.emplace(executor_);
+    }
 
     void set(Value&& value) noexcept { value_.emplace(std::move(value)); }
-    void post() override { net::post(Delivery{this->shared_from_this(), work_.get_executor()}); }
+    void post() override { net::post(Delivery{this->shared_from_this(), executor_}); }
 
 private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
@@ -69,7 +73,8 @@ private:
 
     Handler handler_;
     const Allocator allocator_;  // a copy, because post() may be called again after the handler was moved
-    net::executor_work_guard<Executor> work_;
+    const Executor executor_;
+    std::optional<net::executor_work_guard<Executor>> work_{};
     std::optional<Value> value_{};
     std::atomic<bool> is_called_{false};
 };
@@ -163,40 +168,6 @@ private:
     std::shared_ptr<State> kept_{};
 };
 
-/// The function object that begins an operation. Asio calls it with the handler that Asio has made of the
-/// completion token.
-template <class Async, class Value, class Begin>
-class Initiation {
-public:
-    using executor_type = net::any_io_executor;
-
-    Initiation(executor_type executor, std::shared_ptr<State<Async>> state, std::error_code if_moved_from,
-               Begin begin)
-        : executor_(std::move(executor)),
-          state_(std::move(state)),
-          if_moved_from_(if_moved_from),
-          begin_(std::move(begin)) {}
-
-    executor_type get_executor() const noexcept { return executor_; }
-
-    template <class Given>
-    void operator()(Given&& given) {
-        using Handler = std::decay_t<Given>;
-        Handler handler{std::forward<Given>(given)};
-        const auto slot = net::get_associated_cancellation_slot(handler);
-        Posting<Handler, Value> done{std::move(handler), executor_,
-                                     state_ ? std::weak_ptr{state_->loop} : std::weak_ptr<Loop>{}};
-        if (!state_) return std::move(done)(refusal<Value>(if_moved_from_));
-        state_->template begin<Value>(begin_, std::move(done), slot);
-    }
-
-private:
-    executor_type executor_;
-    std::shared_ptr<State<Async>> state_;  // null if the Lock was moved from
-    std::error_code if_moved_from_;
-    Begin begin_;
-};
-
 /// The executor and the State of a Lock, Semaphore or Leader.
 template <class Async>
 class Handle {
@@ -229,54 +200,45 @@ protected:
           state_(std::make_shared<State<Async>>(loop_of(executor, nodes),
                                                 std::forward<Arguments>(arguments)...)) {}
 
+    /// Makes an asynchronous operation of Asio. Asio makes a handler of the token, and calls the lambda with
+    /// it.
     template <class Value, class Token, class Begin>
     auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
-        return net::async_initiate<Token, void(Value)>(
-            Initiation<Async, Value, Begin>{executor_, state_, if_moved_from, std::move(begin)}, token);
+        auto initiation = [executor = executor_, state = state_, if_moved_from,
+                           begin = std::move(begin)](auto&& given) mutable {
+            using Handler = std::decay_t<decltype(given)>;
+            Handler handler{std::forward<decltype(given)>(given)};
+            const auto slot = net::get_associated_cancellation_slot(handler);
+            Posting<Handler, Value> done{std::move(handler), executor,
+                                         state ? std::weak_ptr{state->loop} : std::weak_ptr<Loop>{}};
+            if (!state) return std::move(done)(refusal<Value>(if_moved_from));
+            state->template begin<Value>(begin, std::move(done), slot);
+        };
+        return net::async_initiate<Token, void(Value)>(net::bind_executor(executor_, std::move(initiation)),
+                                                       token);
     }
 
     executor_type executor_;
     std::shared_ptr<State<Async>> state_;  // null if moved from
 };
 
-/// A call of on_lost, which must be posted. It does not keep the executor at work.
-class LossCall final : public Postable, public std::enable_shared_from_this<LossCall> {
-public:
-    LossCall(net::any_io_executor executor, std::function<void(const Result&)> on_lost)
-        : executor_(std::move(executor)), on_lost_(std::move(on_lost)) {}
-
-    /// Sets the argument of the call. If there is no memory, keeps only the error of the Result.
-    void set(const Result& loss) noexcept {
-        try {
-            loss_ = loss;
-        } catch (const std::bad_alloc&) {
-            loss_ = Result{loss.error()};
-        }
-    }
-    void post() override {
-        net::post(executor_, [call = shared_from_this()] {
-            if (!call->is_called_.exchange(true)) call->on_lost_(call->loss_);
-        });
-    }
-
-private:
-    const net::any_io_executor executor_;
-    const std::function<void(const Result&)> on_lost_;
-    Result loss_{std::error_code{}};
-    std::atomic<bool> is_called_{false};  // see Outcome
-};
-
 /// Returns the options with an on_lost whose calls are posted to the executor, because on_lost must not run
 /// while the mutex of the loop is locked. The next LossCall is allocated in advance.
 inline LockOptions posting_on_lost(const net::any_io_executor& executor, Nodes& nodes, LockOptions options) {
     if (!options.on_lost) return options;
+    using OnLost = std::function<void(const Result&)>;
+    using LossCall = Outcome<OnLost, Result>;
     const auto make = [executor, on_lost = std::move(options.on_lost)] {
-        return std::make_shared<LossCall>(executor, on_lost);
+        return std::make_shared<LossCall>(OnLost{on_lost}, executor, Work::no);
     };
     options.on_lost = [make, next = std::make_shared<std::shared_ptr<LossCall>>(make()),
                        of_lock = std::weak_ptr{loop_of(executor, nodes)}](const Result& loss) {
         auto call = *next ? std::move(*next) : make();
-        call->set(loss);
+        try {
+            call->set(Result{loss});
+        } catch (const std::bad_alloc&) {
+            call->set(Result{loss.error()});
+        }
         if (const auto loop = of_lock.lock()) loop->post(std::move(call));
         *next = make();
     };
