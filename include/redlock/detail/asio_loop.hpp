@@ -130,10 +130,11 @@ inline net::io_context* io_context_of(const net::any_io_executor& executor) noex
 /// timer need not be set. Other contexts than an io_context use the timer for a delay of 0, too.
 class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
-    /// `io_context` is `context` if that is an io_context, and null otherwise.
-    Loop(net::execution_context& context, net::io_context* io_context, Nodes& nodes)
+    /// `executor` belongs to `context`.
+    Loop(net::execution_context& context, const net::any_io_executor& executor, Nodes& nodes)
         : executor_(context),
-          io_context_(io_context),
+          io_context_(io_context_of(executor)),
+          posting_(io_context_ ? io_context_->get_executor() : executor),
           timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
           nodes_(nodes, *this) {}
 
@@ -215,9 +216,12 @@ private:
     };
     using Shared = std::shared_ptr<Descriptor>;
 
-    /// The handler of a wait. It owns the memory of its operation.
+    /// The handler of a wait. It owns the memory of its operation. Newer versions of Asio post it to its
+    /// immediate executor if the wait ends with an error at once.
     struct Wait {
         using allocator_type = WaitAllocator<std::byte>;
+        using immediate_executor_type = net::any_io_executor;
+        const immediate_executor_type& get_immediate_executor() const noexcept { return loop->posting_; }
         allocator_type get_allocator() const noexcept {
             return allocator_type{((*descriptor).*direction).memory};
         }
@@ -319,6 +323,7 @@ private:
     std::recursive_mutex mutex_{};
     const InContext executor_;
     net::io_context* const io_context_;  // null if the context is of another kind
+    const net::any_io_executor posting_;
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
     // The argument `due` of set_timer().
@@ -356,7 +361,7 @@ public:
     std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         if (is_shut_down_) {
-            auto loop = std::make_shared<Loop>(context(), nullptr, nodes);
+            auto loop = std::make_shared<Loop>(context(), executor, nodes);
             loop->shut_down();
             return loop;
         }
@@ -368,7 +373,7 @@ public:
         });
         for (const auto& loop : loops_)
             if (loop->nodes().are_of(nodes)) return loop;  // reads constants, so it needs no mutex
-        return loops_.emplace_back(std::make_shared<Loop>(context(), io_context_of(executor), nodes));
+        return loops_.emplace_back(std::make_shared<Loop>(context(), executor, nodes));
     }
 
 private:
