@@ -79,7 +79,8 @@ private:
             case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
             case Argument::former_ticket: return visit(queue ? queue->former : "");
             case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
-            case Argument::description: return visit(command_.description);
+            case Argument::description:  // the script deletes the description if the text is empty
+                return visit(command_.ttl > command_.ttl.zero() ? command_.description : std::string_view{});
             case Argument::counter_expiry:
                 return visit_positive(
                     properties_of(command_.verb).counts ? counters_expiry(recipient_.quarantine).count() : 0);

@@ -136,7 +136,7 @@ TEST(CommandBytes, OfAHolderDescriptionUseDescribeHolder) {
             {"one", "a", describe("host=web1 pid=7"), no_queue, any_node,
              Words{"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
             {"after the release", "a", describe("host=web1 pid=7", 0ms), no_queue, any_node,
-             Words{"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
+             Words{"2", "a", "{a}:holder", owner, ""}},
             {"several, a binary description", "a {x} b{1}", describe({"\0\r\n\xFF", 4}), no_queue, any_node,
              Words{"6", "a", "{x}", "b{1}", "{a}:holder", "{x}:tag-holder", "b{1}:holder", owner,
                    "\0\r\n\xFF"s}},

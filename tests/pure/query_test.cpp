@@ -151,6 +151,17 @@ TEST_P(HolderDescription, IsNotWrittenIfAnotherClientHoldsTheResource) {
     (void)next.release();
 }
 
+// The deletion and the release may use different connections.
+TEST_P(HolderDescription, IsDeletedEvenIfTheReleaseArrivesLater) {
+    ASSERT_NE(note_on(0), "(nil)");
+    (void)world.ask({.command = {.verb = Verb::describe_holder,
+                                 .resources = lock.resources(),
+                                 .owner = owner,
+                                 .description = "of the lock"}});
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(note_on(0), "(nil)");
+}
+
 // The description of an earlier holder does not describe the next one.
 TEST_P(HolderDescription, IsShownOnlyForItsOwner) {
     world.occupy(5s, 0, 1, 2, 3, 4);
