@@ -41,7 +41,6 @@ private:
     std::vector<std::string> command_first(std::vector<std::string> words) const;
     void check_command(const std::vector<std::string>& words) const;
     void take_foreign_command(std::vector<std::string>& words) const;
-    std::string hint_for(const std::string& message) const;
 
     CLI::App app_;
     std::map<const CLI::App*, std::vector<std::string>*> foreign_commands_{};

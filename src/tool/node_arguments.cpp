@@ -138,8 +138,16 @@ std::vector<Endpoint> read_variable() {
     const auto whole = variable(nodes_variable);
     for (auto list = whole; !list.empty();) {
         ++number;
-        if (const auto uri = cut_address(list); !uri.empty())
-            endpoints.push_back(parse(uri, whole, "REDLOCK_NODES, address " + std::to_string(number)));
+        const auto uri = cut_address(list);
+        if (!uri.empty()) try {
+                endpoints.push_back(parse(uri, whole, "REDLOCK_NODES, address " + std::to_string(number)));
+            } catch (const std::invalid_argument& error) {
+                const bool hint = whole.find_first_of(" \t\r\n;@") != whole.npos;
+                throw std::invalid_argument{
+                    error.what() +
+                    std::string{hint ? "; commas separate the addresses, and a comma in a password is %2C"
+                                     : ""}};
+            }
     }
     if (number > 0 && endpoints.empty()) throw std::invalid_argument{"REDLOCK_NODES: names no node"};
     return endpoints;

@@ -256,9 +256,10 @@ TEST(Doctor, IsNotDelayedByAFrozenNode) {
 TEST(DoctorWithSentinels, ChecksTheSafetyOfAFailover) {
     const support::SentinelGroup group;
     const auto& master = group.servers[0];
+    auto uri = group.uri();
     const auto about_failover = [&] {
         std::vector<std::string> found;
-        const auto report = doctor(group.uri(), {"--json", "--quarantine", "1h"}).json();
+        const auto report = doctor(uri, {"--json", "--quarantine", "1h"}).json();
         for (const auto& it : report.at("nodes").at(0).at("findings"))
             if (it.at("subject") == "failover") found.push_back(it.at("what"));
         return found;
@@ -270,6 +271,10 @@ TEST(DoctorWithSentinels, ChecksTheSafetyOfAFailover) {
     EXPECT_THAT(about_failover(), ElementsAre("it takes writes without a replica"));
     master.command({"ACL", "SETUSER", "default", "-config"});
     EXPECT_THAT(about_failover(), ElementsAre(HasSubstr("CONFIG GET is not answered: permission denied")));
+    master.command({"ACL", "SETUSER", "default", "+config"});
+    support::SentinelGroup::allow_writes_alone(master, false);
+    uri = uri.substr(0, uri.find(',')) + uri.substr(uri.rfind('/'));
+    EXPECT_THAT(about_failover(), ElementsAre("its address lists 1 of 3 Sentinels"));
 }
 
 }  // namespace

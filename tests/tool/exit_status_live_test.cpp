@@ -229,9 +229,8 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
     if (lists_nodes_of_its_own()) GTEST_SKIP() << "/etc/redlock/nodes names nodes of this machine";
     const std::vector<WrongUse> table{
         {{}, "a command is required"},
-        {{"lock", "job"}, "unknown command: lock\n"},
-        {{"statsu", "job"}, "unknown command: statsu; did you mean status?"},
-        {{"run", "--tll", "5s", "job", "true"}, "--tll; did you mean --ttl?"},
+        {{"statsu", "job"}, "unknown command: statsu\n"},
+        {{"run", "--tll", "5s", "job", "true"}, "--tll"},
         {{"run", "-F", "job", "true"}, "nobody would extend the lock"},
         {{"run", "-u", "job"}, "the lock ends with the command; redlock release ends one of redlock acquire"},
         {{"run", "--unlock", "job", "true"}, "the lock ends with the command"},

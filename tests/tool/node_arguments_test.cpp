@@ -307,14 +307,27 @@ std::string error_of_variable(const std::string& text) {
 
 // A comma in a password that is not written as %2C. The first part of the address has no '@'.
 TEST(NodesVariable, IsNotQuotedIfAPasswordMayBeAnywhereInIt) {
-    EXPECT_EQ(error_of_variable("redis://app:12?s3cret,rest@h"),
-              "REDLOCK_NODES, address 1: node address: query has an unknown field; known: none");
+    EXPECT_EQ(
+        error_of_variable("redis://app:12?s3cret,rest@h"),
+        "REDLOCK_NODES, address 1: node address: query has an unknown field; known: none; commas separate "
+        "the addresses, and a comma in a password is %2C");
     for (const auto* const text :
          {"redis://app:12?s3cret,rest@h", "redis://h,s3cret://x,redis://u:p@h", "s3cret://x,redis://u:p@h",
           "redis+sentinel://s/m?sentinel_password=a,redis://h?s3cret",
           "redis+sentinel://s/m?s3cret=1,redis://h?password=a", "redis://h:1?s3cret=1,@h"})
         EXPECT_THAT(error_of_variable(text), testing::Not(testing::HasSubstr("s3cret"))) << text;
     EXPECT_THAT(error_of_variable("redis://h,reddis://h"), testing::HasSubstr("\"reddis\""));
+}
+
+// As other programs have them.
+TEST(NodesVariable, SaysHowAListIsWrittenIfItHasBlanksOrACommaInAPassword) {
+    for (const auto* const text : {"a b", "redis://a redis://b", "redis://a\nredis://b",
+                                   "redis://a;redis://b", "redis://:a,b@h", "redis://u:a,b@h"})
+        EXPECT_THAT(error_of_variable(text),
+                    testing::HasSubstr("; commas separate the addresses, and a comma "
+                                       "in a password is %2C"))
+            << text;
+    EXPECT_THAT(error_of_variable("h:x"), testing::Not(testing::HasSubstr("commas")));
 }
 
 // The shell gives the list to --node in parts: --node redis://app:12?s3cret --node rest@h.

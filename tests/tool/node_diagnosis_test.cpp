@@ -51,6 +51,8 @@ TEST(NodeDiagnosis, ChecksTheKindOfServer) {
         {"6", [](auto& n) { n.info.redis_version = "6.0.0"; }, {}},
         {"no version told", [](auto& n) { n.info.redis_version = ""; }, {}},
         {"replica", [](auto& n) { n.info.role = "replica"; }, {"unsafe role"}},
+        {"of KeyDB", [](auto& n) { n.info.role = "active-replica"; }, {"unsafe role"}},
+        {"no role told", [](auto& n) { n.info.role = ""; }, {}},
         {"with replicas", [](auto& n) { n.info.replicas = 1; }, {"hint role"}},
         {"sentinel", [](auto& n) { n.info.mode = "sentinel"; }, {"unsafe mode"}},
         {"cluster", [](auto& n) { n.info.mode = "cluster"; }, {"warning mode"}},
@@ -99,6 +101,20 @@ TEST(NodeDiagnosis, ChecksARedisCluster) {
     EXPECT_THAT(second(table[5]).remedy, HasSubstr("cluster-announce-ip"));
     EXPECT_THAT(last(table[6]).what, HasSubstr("c:6379 is moving slots"));
     EXPECT_THAT(second(table[7]).remedy, HasSubstr("+cluster|nodes"));
+    const auto remedies = [&](const char* words) {
+        const auto findings = findings_after(cluster([&](auto& n) {
+            n.cluster->list_error = {Errc::server_error, words};
+            n.permission_checks.push_back({"release", "orders:42", "", {Errc::server_busy, words}});
+        }));
+        std::string all;
+        for (const auto& it : findings) all += it.remedy + '\n';
+        return all;
+    };
+    EXPECT_THAT(remedies("CLUSTERDOWN Hash slot not served"), Not(HasSubstr("cluster-enabled no")));
+    EXPECT_THAT(
+        remedies("ERR This instance has cluster support disabled; if no Redis Cluster answers at this "
+                 "port, write redis://HOST:PORT"),
+        HasSubstr("if no Redis Cluster answers"));
 }
 
 // A ttl of 30 s, replicas that are 10 s behind at most, and 6 s.
@@ -135,6 +151,15 @@ TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
                  n.info.replicas = 4;
                  n.failover->min_replicas = 2;
              }),
+             {}},
+            {"one of three Sentinels",
+             failover([](auto& n) {
+                 n.failover->sentinels = 3;
+                 n.failover->listed = 1;
+             }),
+             {"warning failover"}},
+            {"three of three Sentinels",
+             failover([](auto& n) { n.failover->sentinels = n.failover->listed = 3; }),
              {}},
             {"6.2.6", failover([](auto& n) { n.info.redis_version = "6.2.6"; }), {"warning failover"}},
             {"6.2.7", failover([](auto& n) { n.info.redis_version = "6.2.7"; }), {}},

@@ -97,6 +97,26 @@ private:
         failover.min_replicas = whole_number(setting("min-replicas-to-write"));
         failover.max_lag = span("min-replicas-max-lag");
         failover.backlog_ttl = span("repl-backlog-ttl");
+        failover.listed = admin_.endpoint().sentinels.size();
+        failover.sentinels = sentinels_of_master();
+    }
+
+    /// Asks the first Sentinel of the address that answers.
+    std::optional<std::uint64_t> sentinels_of_master() const {
+        for (const auto& sentinel : admin_.endpoint().sentinels) {
+            AdminConnection connection{sentinel, plan_.nodes.node_timeout};
+            if (!connection.connect()) continue;
+            // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
+            for (const auto& line : elements_of(connection.ask({"INFO", "sentinel"}).reply.text)) {
+                constexpr std::string_view field = ",sentinels=";
+                const auto at = line.find(field);
+                if (at == line.npos || line.find(":name=" + admin_.endpoint().master + ",") == line.npos)
+                    continue;
+                const auto number = line.substr(at + field.size());
+                return whole_number(number.substr(0, number.find_first_of(",\r")));
+            }
+        }
+        return std::nullopt;
     }
 
     void read_cluster() {

@@ -32,6 +32,42 @@ constexpr auto* remedy_for_cluster =
 
 constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";
 
+std::string reason_of(const NodeError& error) {
+    return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
+}
+
+/// Returns true if a member of a Redis Cluster has refused a key that is not in its slots.
+bool is_refusal_of_cluster(const NodeError& error) {
+    constexpr std::array words{"MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT"};
+    return std::ranges::any_of(words, [&](const char* word) { return error.detail.starts_with(word); });
+}
+
+/// Returns true if the server has no password, so that every password is wrong.
+bool rejects_any_password(const NodeError& error) {
+    return error.detail.find("without any password configured") != std::string::npos ||
+           error.detail.find("no password is set") != std::string::npos;
+}
+
+std::string remedy_for(const NodeError& error, const NodeFacts& node) {
+    if (const auto hint = detail::hint_in(error.detail); !hint.empty()) return std::string{hint};
+    if (error.detail.starts_with("MISCONF"))
+        return "make it save its data again: its log says why it could not, for example because the disk is "
+               "full";
+    if (error.cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
+    if (is_refusal_of_cluster(error))
+        return node.cluster ? "start the servers that are down; redis-cli --cluster check shows what is wrong"
+                            : remedy_for_cluster;
+    if (error.cause == Errc::connection_failed && node.name.starts_with('/'))
+        return "start the server, or correct the path; check unixsocket, unixsocketperm, maxclients and the "
+               "permissions of the directory";
+    if (error.cause == Errc::authentication_failed && rejects_any_password(error))
+        return "remove the password from the node's address, or give the server one with requirepass";
+    if (error.detail.starts_with("ERR wrong number of arguments for 'auth'"))
+        return "remove the user name from the node's address: servers before Redis 6 have only a password";
+    const auto* const row = detail::find_error(static_cast<Errc>(error.cause.value()));
+    return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
+}
+
 std::string megabytes(std::uint64_t bytes) {
     std::array<char, 32> text{};
     const auto length =
@@ -72,9 +108,9 @@ void judge_version(const NodeFacts& node, const CheckupPlan&, Findings& findings
 void judge_role(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
     if (node.cluster) return;
-    if (info.role == "replica")
+    if (!info.role.empty() && info.role != "master")  // also KeyDB's active-replica
         findings.push_back(
-            {Severity::unsafe, "role", "it is a replica",
+            {Severity::unsafe, "role", "its role is " + info.role,
              "replication is asynchronous: a replica may lack locks that its master has granted",
              "make it a master (REPLICAOF NO ONE), and use a separate server for each node", false});
     else if (!node.failover && info.replicas.value_or(0) > 0)
@@ -118,10 +154,11 @@ void judge_cluster(const NodeFacts& node, const CheckupPlan&, Findings& findings
          "memory, persistence and permissions of the others are unknown",
          "check the other servers in the same way, one by one");
     if (cluster.list_error)
-        warn("CLUSTER NODES is not answered: " + cluster.list_error.cause.message() +
-                 (cluster.list_error.detail.empty() ? "" : " (" + cluster.list_error.detail + ")"),
+        warn("CLUSTER NODES is not answered: " + reason_of(cluster.list_error),
              "its servers are found by redirections, and it is unknown whether all slots have a master",
-             "ACL SETUSER " + node.user + " +cluster|nodes");
+             cluster.list_error.cause == Errc::permission_denied
+                 ? "ACL SETUSER " + node.user + " +cluster|nodes"
+                 : remedy_for(cluster.list_error, node));
     if (cluster.unserved > 0)
         warn(std::to_string(cluster.unserved) + " of its slots have no master",
              "no resource of these slots can be locked", "redis-cli --cluster fix");
@@ -149,6 +186,12 @@ void judge_failover(const NodeFacts& node, const CheckupPlan& plan, Findings& fi
         findings.push_back({Severity::warning, "failover", what, why, remedy});
     };
     const auto* const two_holders = "two clients can hold the lock, one on each side of a failover";
+    if (facts.sentinels > facts.listed)
+        warn("its address lists " + std::to_string(facts.listed) + " of " + std::to_string(*facts.sentinels) +
+                 " Sentinels",
+             "a Sentinel that lacks the others can name another master, and nobody finds the master while "
+             "the listed ones are down",
+             "list all Sentinels in the address of the node, in every client");
     const auto least = plan.lock.ttl + facts.max_lag.value_or(10s) + failover_slack;
     const auto enough = std::string{"--quarantine "} + argument_of(least) + " or more, in every client";
     if (plan.nodes.quarantine == 0ms)
@@ -253,40 +296,6 @@ void judge_silence(const NodeFacts& node, const CheckupPlan& plan, Findings& fin
 }
 
 // ---- Whether a node answers, and whether it does what a lock needs
-
-std::string reason_of(const NodeError& error) {
-    return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
-}
-
-/// Returns true if a member of a Redis Cluster has refused a key that is not in its slots.
-bool is_refusal_of_cluster(const NodeError& error) {
-    constexpr std::array words{"MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT"};
-    return std::ranges::any_of(words, [&](const char* word) { return error.detail.starts_with(word); });
-}
-
-/// Returns true if the server has no password, so that every password is wrong.
-bool rejects_any_password(const NodeError& error) {
-    return error.detail.find("without any password configured") != std::string::npos ||
-           error.detail.find("no password is set") != std::string::npos;
-}
-
-std::string remedy_for(const NodeError& error, const NodeFacts& node) {
-    if (const auto hint = detail::hint_in(error.detail); !hint.empty()) return std::string{hint};
-    if (error.detail.starts_with("MISCONF"))
-        return "make it save its data again: its log says why it could not, for example because the disk is "
-               "full";
-    if (error.cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
-    if (is_refusal_of_cluster(error)) return remedy_for_cluster;
-    if (error.cause == Errc::connection_failed && node.name.starts_with('/'))
-        return "start the server, or correct the path; check unixsocket, unixsocketperm, maxclients and the "
-               "permissions of the directory";
-    if (error.cause == Errc::authentication_failed && rejects_any_password(error))
-        return "remove the password from the node's address, or give the server one with requirepass";
-    if (error.detail.starts_with("ERR wrong number of arguments for 'auth'"))
-        return "remove the user name from the node's address: servers before Redis 6 have only a password";
-    const auto* const row = detail::find_error(static_cast<Errc>(error.cause.value()));
-    return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
-}
 
 /// Returns the text between the first two single quotes, for example 'eval' or 'config|get'.
 std::string quoted_word(const std::string& text) {

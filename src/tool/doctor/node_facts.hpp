@@ -49,6 +49,8 @@ struct FailoverFacts {
     std::optional<std::uint64_t> min_replicas{};
     std::optional<std::chrono::seconds> max_lag{};
     std::optional<std::chrono::seconds> backlog_ttl{};
+    std::optional<std::uint64_t> sentinels{};  ///< how many watch the master, as one of them says
+    std::uint64_t listed = 0;                  ///< how many the address lists
 };
 
 /// What is known about a node that is a Redis Cluster. All other facts are about one of its servers.

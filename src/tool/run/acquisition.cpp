@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <exception>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 
 namespace redlock::tool {
@@ -72,15 +73,20 @@ Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::atomic<bool> finished{false};
-    std::jthread worker{[&](const std::stop_token& stop) {
-        try {
-            acquisition.result = acquire_as_told(nodes, lock, arguments, stop);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        finished = true;
-        Signals::wake();
-    }};
+    std::jthread worker;
+    try {
+        worker = std::jthread{[&](const std::stop_token& stop) {
+            try {
+                acquisition.result = acquire_as_told(nodes, lock, arguments, stop);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            finished = true;
+            Signals::wake();
+        }};
+    } catch (const std::system_error& error) {
+        throw std::system_error{error.code(), "no thread to acquire the lock"};
+    }
     for (;;) {
         const int signal = signals.wait().value_or(SIGCHLD);
         if (signal == SIGCHLD && finished) break;
@@ -103,6 +109,7 @@ std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,
     if (result.error() != Errc::held_by_other || !arguments.is_worth_a_word(result)) return {};
     for (const auto& resource : resources) {
         const auto status = query(nodes, resource);
+        if (status.kind == LockStatus::Kind::no_quorum) return {};
         if (status.kind == LockStatus::Kind::free) continue;
         const bool only = resources.size() == 1 && resource == said;
         return "; now " + (only ? "" : resource + ": ") + summary_of(status);
