@@ -87,9 +87,7 @@ TEST_F(FormerMaster, IsLeftWhenItHasLostItsReplicas) {
     for (const auto* const words :
          {"-NOREPLICAS Not enough good replicas to write.\r\n",
           "-NOREPLICAS Not enough good replicas to write. script: 0, on @user_script:1.\r\n",
-          "-ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -READONLY You can't "
-          "write "
-          "against a read only replica. \r\n"}) {
+          "-ERR Error running script (call to f_0): @user_script: 1: -NOREPLICAS Not enough replicas.\r\n"}) {
         (void)extend("nobody");
         const auto before = asked;
         server().instead = words;
