@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <redlock/redlock.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <iostream>

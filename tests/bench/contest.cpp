@@ -1,7 +1,5 @@
 #include "contest.hpp"
 
-#include <algorithm>
-
 namespace redlock::bench {
 
 Contest::Contest(std::span<Client* const> clients, const Plan& plan) {

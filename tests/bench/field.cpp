@@ -4,7 +4,6 @@
 #include "redis_plus_plus_client.hpp"
 #include "redlock_client.hpp"
 
-#include <iostream>
 #include <utility>
 
 namespace redlock::bench {

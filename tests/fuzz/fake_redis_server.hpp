@@ -12,7 +12,6 @@
 #include "support/redis_model.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <limits>
 #include <list>
@@ -20,7 +19,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "wire/scripts.hpp"

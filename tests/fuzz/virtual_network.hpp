@@ -20,7 +20,6 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace redlock::fuzz {

@@ -28,7 +28,6 @@
 #include <sstream>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 namespace redlock::interop {

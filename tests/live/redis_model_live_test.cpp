@@ -18,7 +18,6 @@
 #include <fstream>
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "wire/scripts.hpp"

@@ -4,7 +4,6 @@
 #include "live_world.hpp"
 
 #include <string>
-#include <vector>
 
 namespace redlock::test {
 namespace {

@@ -12,11 +12,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <redlock/redis_nodes.hpp>
 #include <redlock/semaphore.hpp>
 
-#include <cmath>
 #include <limits>
 #include <type_traits>
 

@@ -4,12 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace redlock::test {
 namespace {

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace redlock::test {
 namespace {

@@ -1,7 +1,6 @@
 // Semaphore: at most L holders. Each of them holds the lock of one slot.
 #include "fronts.hpp"
 
-#include <concepts>
 #include <deque>
 #include <mutex>
 #include <set>

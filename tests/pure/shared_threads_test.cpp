@@ -32,7 +32,6 @@ namespace {
 
 using support::wait_until;
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::Not;
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <functional>
 #include <ostream>
 #include <stdexcept>
 #include <stop_token>

@@ -20,7 +20,6 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Not;
 
 /// Records disconnections and back-offs.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 

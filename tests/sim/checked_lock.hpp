@@ -7,7 +7,6 @@
 
 #include <redlock/lock.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <stop_token>
 #include <string>

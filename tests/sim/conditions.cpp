@@ -65,7 +65,6 @@ extern "C" {
 using redlock::sim::Instant;
 using redlock::sim::Process;
 using UniqueLock = std::unique_lock<std::mutex>;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 #define REAL_WAIT __real__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
 #define WRAP_WAIT __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE

@@ -25,10 +25,6 @@ public:
         return result;
     }
 
-    void set_rate(Instant now, double rate) noexcept {
-        rebase(now);
-        rate_ = rate;
-    }
     void step(Instant now, nanoseconds by) noexcept {
         rebase(now);
         reading_ += by;

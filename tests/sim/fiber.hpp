@@ -4,7 +4,6 @@
 // Exceptions in flight belong to the fiber, although the runtime keeps them for each thread.
 #pragma once
 
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>

@@ -1,6 +1,5 @@
 #include "plan.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 

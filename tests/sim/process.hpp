@@ -79,8 +79,6 @@ public:
     /// Returns true if some fiber is suspended by a fault. At the instant at which a pause ends, no fiber has
     /// continued yet.
     bool paused() const noexcept { return stalled_until_ > Instant{} && timeline_.now() <= stalled_until_; }
-    /// Returns true if none of its fibers runs.
-    bool is_paused() const noexcept { return timeline_.now() < paused_until_; }
     /// Returns true if some fiber was suspended by a fault at `when` or later.
     bool was_paused_since(Instant when) const noexcept { return stalled_until_ >= when; }
     bool tells_wall_time() const noexcept { return tells_wall_time_; }

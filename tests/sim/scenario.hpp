@@ -11,7 +11,6 @@
 
 #include <iostream>
 #include <ostream>
-#include <string>
 
 namespace redlock {
 

@@ -1,7 +1,6 @@
 // The replies and commands of Redis, and their bytes in RESP2.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 
 #include "support/wait_until.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <fstream>

@@ -18,7 +18,6 @@
 #include "support/resp_connection.hpp"
 #include "support/temporary_directory.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string>
 #include <system_error>
 
 namespace redlock::support {

@@ -6,7 +6,6 @@
 
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace redlock::tool {

@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 

@@ -10,10 +10,7 @@
 namespace redlock::tool {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using Change = std::function<void(NodeFacts&)>;
 

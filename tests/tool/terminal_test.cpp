@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 
 namespace redlock::tool {
 namespace {

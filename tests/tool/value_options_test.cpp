@@ -7,8 +7,6 @@
 
 #include <chrono>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace redlock::tool {
 namespace {

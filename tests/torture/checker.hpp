@@ -6,7 +6,6 @@
 
 #include "support/redis_server.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

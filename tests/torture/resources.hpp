@@ -9,7 +9,6 @@
 #include "hold_log.hpp"
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <random>
 #include <stdexcept>

@@ -8,7 +8,6 @@
 
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 namespace redlock::torture {
 

@@ -9,7 +9,6 @@
 
 #include "support/cluster.hpp"
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <string>

@@ -3,7 +3,6 @@
 #include "live/command_monitor.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace redlock::test {
 namespace {

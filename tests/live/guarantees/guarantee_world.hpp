@@ -7,7 +7,6 @@
 #include "support/loopback_name.hpp"
 
 #include <string>
-#include <string_view>
 
 #include "wire/key_names.hpp"
 

@@ -27,7 +27,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>

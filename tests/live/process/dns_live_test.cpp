@@ -15,7 +15,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <fstream>

@@ -7,7 +7,6 @@
 
 #include <redlock/semaphore.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 

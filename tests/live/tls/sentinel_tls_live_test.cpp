@@ -2,7 +2,6 @@
 #include "tls_world.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace redlock::test {
 namespace {

@@ -13,7 +13,6 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace {
 long allocations_left = 0;  // the allocation that reduces this number to 0 fails

@@ -3,8 +3,6 @@
 #include "live/forked_child.hpp"
 #include "tls_world.hpp"
 
-#include <fcntl.h>
-
 #include <fstream>
 
 namespace redlock::test {

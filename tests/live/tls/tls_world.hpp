@@ -11,7 +11,6 @@
 #include "support/temporary_directory.hpp"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace redlock::test {

@@ -2,9 +2,6 @@
 // of the table in docs/waiting.md.
 #include "waiting_world.hpp"
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <deque>
