@@ -4,7 +4,6 @@
 #
 #     sh tests/bench/pictures/make.sh                  draws from the existing figures: a moment
 #     sh tests/bench/pictures/make.sh --check          changes nothing; fails if the pictures differ from the figures
-#     sh tests/bench/pictures/make.sh --record         records timeline.json first: a build and some seconds
 #     sh tests/bench/pictures/make.sh --results FILE   replaces benchmarks.json by FILE first: the
 #                                                      build/bench/results.json of a complete tests/bench/run.sh
 #     sh tests/bench/pictures/make.sh --many FILE      replaces many.json in the same way: the results of
@@ -31,31 +30,16 @@ check() {
     done
 }
 
-record() {
-    build=build/bench
-    log=$build.log
-    mkdir -p "$build"
-    sh cmake/install-packages.sh build tool run
-    echo "build: $build"
-    sh cmake/counted.sh "$log" cmake --preset release -B "$build" -DREDLOCK_BUILD_BENCHMARKS=ON \
-        -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF
-    sh cmake/counted.sh "$log" cmake --build "$build" --target redlock_bench_timeline
-    echo "record: tests/bench/pictures/timeline.json"
-    "$build/tests/bench/redlock_bench_timeline" "$here/timeline.json" "$(date -u +%F)" \
-        "$(sh "$here/../machine.sh" "$build")"
-}
-
 case $#${1-} in
 0) ;;
 1--check)
     check
     exit
     ;;
-1--record) record ;;
 2--results) cp -- "$2" "$here/benchmarks.json" ;;
 2--many) cp -- "$2" "$here/many.json" ;;
 *)
-    echo "usage: make.sh [--check | --record | --results FILE | --many FILE]" >&2
+    echo "usage: make.sh [--check | --results FILE | --many FILE]" >&2
     exit 2
     ;;
 esac
