@@ -43,18 +43,11 @@ struct LoopWaiting {
     bool is_released = false;
 };
 
-struct FairInALoop : testing::Test {
-    LiveWorld world{5, timeouts()};
-    Lock holder = world.lock(fair());
+struct FairInALoop : Held {
     PollLoop loop{};
     AsyncNodes of_loop{world.nodes, loop};
     std::vector<std::string> log{};
     std::deque<LoopWaiting> waiting{};
-
-    void SetUp() override {
-        ASSERT_TRUE(world.warm_up());
-        ASSERT_THAT(holder.acquire(), Succeeds());
-    }
 
     void hold() {
         if (holder.valid()) return;

@@ -5,34 +5,15 @@
 namespace redlock::test {
 namespace {
 
-struct HomeFaults : testing::Test {
-    LiveWorld world{5, timeouts()};
-    Lock holder = world.lock(fair());
-
-    void SetUp() override {
-        ASSERT_TRUE(world.warm_up());
-        ASSERT_THAT(holder.acquire(), Succeeds());
-        ASSERT_TRUE(wait_until([&] { return world.keys_of(holder.owner()) == 5; }));
-    }
-
-    Clock::time_point release() {
-        const auto released = now();
-        EXPECT_THAT(holder.release(), Succeeds());
-        return released;
-    }
-
+struct HomeFaults : Held {
     /// Until one that sleeps has asked a home that does not answer, and has gone to the next.
     const Clock::duration to_the_next = 2 * poll_interval + 2 * timeouts().node_timeout;
 };
 
 // They find out when they ask next; those that come with the claim's round know already.
 TEST_F(HomeFaults, TheHomeIsFrozen) {
-    Waiters waiters{world[0], world.uris(), 3};
-    world[0].freeze();
-    const auto released = release();
-    expect_delay("home frozen: the first", waiters.first_held_at() - released, to_the_next);
-    expect_delay("home frozen: all of 3", waiters.last_held_at() - released, 2 * to_the_next);
-    waiters.expect_one_at_a_time();
+    expect_delays(
+        "home frozen", [&] { world[0].freeze(); }, to_the_next, 2 * to_the_next);
 }
 
 // Awake again, it wakes those whose places others have had meanwhile, and two homes are in use.
@@ -63,11 +44,8 @@ TEST_F(HomeFaults, TheHomeIsKilled) {
 }
 
 TEST_F(HomeFaults, TheHomeIsKilledWithTheRelease) {
-    Waiters waiters{world[0], world.uris(), 3};
-    world[0].kill();
-    const auto released = release();
-    expect_delay("home killed with the release", waiters.first_held_at() - released, to_the_next);
-    waiters.expect_one_at_a_time();
+    expect_delays(
+        "home killed with the release", [&] { world[0].kill(); }, to_the_next);
 }
 
 // Their age is theirs: the order stays.
@@ -111,31 +89,19 @@ TEST_F(HomeFaults, TheQueueIsLost) {
 }
 
 TEST_F(HomeFaults, TheQueueIsLostWithTheRelease) {
-    Waiters waiters{world[0], world.uris(), 3};
-    ASSERT_EQ(world[0].command({"DEL", the_queue}), "1");
-    const auto released = release();
-    expect_delay("queue lost with the release", waiters.first_held_at() - released, 2 * poll_interval);
-    waiters.expect_one_at_a_time();
+    const auto lose = [&] { ASSERT_EQ(world[0].command({"DEL", the_queue}), "1"); };
+    expect_delays("queue lost with the release", lose, 2 * poll_interval);
 }
 
 TEST_F(HomeFaults, AnotherNodeIsFrozen) {
-    Waiters waiters{world[0], world.uris(), 3};
-    world[3].freeze();
-    const auto released = release();
-    expect_delay("another node frozen: the first", waiters.first_held_at() - released,
-                 2 * timeouts().node_timeout);
-    expect_delay("another node frozen: all of 3", waiters.last_held_at() - released,
-                 6 * timeouts().node_timeout);
-    waiters.expect_one_at_a_time();
+    const auto node_timeout = timeouts().node_timeout;
+    expect_delays(
+        "another node frozen", [&] { world[3].freeze(); }, 2 * node_timeout, 6 * node_timeout);
 }
 
 TEST_F(HomeFaults, AnotherNodeIsKilled) {
-    Waiters waiters{world[0], world.uris(), 3};
-    world[3].kill();
-    const auto released = release();
-    expect_delay("another node killed: the first", waiters.first_held_at() - released, 0ms);
-    expect_delay("another node killed: all of 3", waiters.last_held_at() - released, 0ms);
-    waiters.expect_one_at_a_time();
+    expect_delays(
+        "another node killed", [&] { world[3].kill(); }, 0ms, 0ms);
 }
 
 /// A key on the home that is no holder's.
@@ -214,11 +180,8 @@ TEST_F(HomeFaults, TheKeyOfTheQueueIsOfAnotherType) {
 }
 
 TEST_F(HomeFaults, TheKeyOfTheQueueBecomesOfAnotherType) {
-    Waiters waiters{world[0], world.uris(), 3, 1ms};
-    ASSERT_EQ(world[0].command({"SET", the_queue, "text"}), "OK");
-    const auto released = release();
-    expect_delay("queue becomes of another type", waiters.first_held_at() - released, 2 * poll_interval);
-    waiters.expect_one_at_a_time();
+    const auto replace = [&] { ASSERT_EQ(world[0].command({"SET", the_queue, "text"}), "OK"); };
+    expect_delays("queue becomes of another type", replace, 2 * poll_interval);
 }
 
 }  // namespace

@@ -15,24 +15,16 @@
 namespace redlock::test {
 namespace {
 
-struct Limits : testing::Test {
-    LiveWorld world{5, timeouts()};
-    Lock holder = world.lock(fair());
+struct Limits : Held {
     Lock lock = world.lock(fair());
-
-    void SetUp() override {
-        ASSERT_TRUE(world.warm_up());
-        ASSERT_THAT(holder.acquire(), Succeeds());
-    }
 
     /// It has left the queue, and nothing of it is on the other nodes.
     void expect_no_trace() {
         for (auto& server : world) {
             EXPECT_EQ(queue_length(server), 0U);
-            EXPECT_EQ(holder_of(server), holder.owner());
+            EXPECT_EQ(test::holder(server), holder.owner());
         }
     }
-    static std::string holder_of(const RedisServer& server) { return test::holder(server); }
 };
 
 // At once, and not when the waiter would have asked next.

@@ -39,15 +39,7 @@ bool is_call_of(const std::string& line, const detail::Script& script) {
     return line.find(script.sha1) != line.npos || line.find(text.substr(text.size() - 60)) != line.npos;
 }
 
-struct FairOrder : testing::Test {
-    LiveWorld world{5, timeouts()};
-    Lock holder = world.lock(fair());
-
-    void SetUp() override {
-        ASSERT_TRUE(world.warm_up());
-        ASSERT_THAT(holder.acquire(), Succeeds());
-    }
-};
+using FairOrder = Held;
 
 TEST_F(FairOrder, ServesProcesses) {
     Waiters waiters{world[0], world.uris(), 5, 5ms};

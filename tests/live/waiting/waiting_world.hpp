@@ -22,7 +22,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -199,6 +201,37 @@ public:
 private:
     SchedulingDelayMonitor monitor_{};
     std::deque<WaitingProcess> processes_{};
+};
+
+/// Five servers, and a holder of the resource.
+struct Held : testing::Test {
+    LiveWorld world{5, timeouts()};
+    Lock holder = world.lock(fair());
+
+    void SetUp() override {
+        ASSERT_TRUE(world.warm_up());
+        ASSERT_THAT(holder.acquire(), Succeeds());
+        ASSERT_TRUE(wait_until([&] { return world.keys_of(holder.owner()) == 5; }));
+    }
+
+    Clock::time_point release() {
+        const auto released = now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        return released;
+    }
+
+    /// Three waiters are in the queue when the fault happens, and the holder releases. Expects that they hold
+    /// the resource one at a time, the first and the last of them within these bounds.
+    template <class Fault>
+    void expect_delays(const std::string& event, Fault fault, Clock::duration first,
+                       std::optional<Clock::duration> last = {}) {
+        Waiters waiters{world[0], world.uris(), 3};
+        fault();
+        const auto released = release();
+        expect_delay(event + (last ? ": the first" : ""), waiters.first_held_at() - released, first);
+        if (last) expect_delay(event + ": all of 3", waiters.last_held_at() - released, *last);
+        waiters.expect_one_at_a_time();
+    }
 };
 
 }  // namespace redlock::test
