@@ -1,5 +1,5 @@
-// The flow of an acquire that is destroyed while it waits: whatever it waited for, the commands that are left
-// to do remove its keys, its ticket and its reservation.
+// The flow of an acquire that is destroyed or fails while it waits: whatever it waited for, the commands that
+// are left to do remove its keys, its ticket and its reservation.
 #include "waiting_world.hpp"
 #include "world.hpp"
 
@@ -86,51 +86,33 @@ struct Contended : Waiting {
     AcquireInSteps acquire() { return {alice, network.clock(), entropy, "r", true}; }
 };
 
-TEST(AcquireFlow, LeavesNothingIfItIsDestroyedWhileItWaits) {
-    for (const bool one_more : {false, true}) {
-        int steps = 0;
-        for (bool goes_on = true; goes_on; ++steps) {
-            Contended world;
-            {
+TEST(AcquireFlow, LeavesNothingIfItIsDestroyedOrFailsWhileItWaits) {
+    for (const bool fails : {false, true})
+        for (const bool one_more : {false, true}) {
+            int steps = 0;
+            for (;; ++steps) {
+                Contended world;
                 auto acquire = world.acquire();
-                goes_on = acquire.make(steps, one_more);
-                if (!goes_on) {
+                if (!acquire.make(steps, one_more)) {
                     EXPECT_FALSE(acquire.error());
                     break;
                 }
+                SCOPED_TRACE((fails ? "fails after " : "destroyed after ") + std::to_string(steps));
+                if (fails) {
+                    acquire.fail();
+                    EXPECT_THROW((void)acquire.error(), std::bad_alloc);
+                }
                 acquire.destroy();
+                world.network.pass(20ms);
+                for (std::size_t node = 0; node < world.size; ++node) {
+                    EXPECT_THAT(world.queued(node), IsEmpty()) << "node " << node;
+                    EXPECT_THAT(world.holder(node), AnyOf("(nil)", std::string{world.bobs->owner()}))
+                        << "node " << node;
+                }
             }
-            world.network.pass(20ms);
-            for (std::size_t node = 0; node < world.size; ++node) {
-                EXPECT_THAT(world.queued(node), IsEmpty()) << "after " << steps << " steps, node " << node;
-                EXPECT_THAT(world.holder(node), AnyOf("(nil)", std::string{world.bobs->owner()}))
-                    << "after " << steps << " steps, node " << node;
-            }
+            EXPECT_GE(steps, 5)
+                << "an attempt, its release, a subscription, a question, a message, an attempt";
         }
-        EXPECT_GE(steps, 5) << "an attempt, its release, a subscription, a question, a message, an attempt";
-    }
-}
-
-TEST(AcquireFlow, LeavesNothingAfterAnException) {
-    for (const bool one_more : {false, true}) {
-        for (int steps = 0;; ++steps) {
-            Contended world;
-            auto acquire = world.acquire();
-            if (!acquire.make(steps, one_more)) {
-                EXPECT_GE(steps, 5);
-                break;
-            }
-            acquire.fail();
-            EXPECT_THROW((void)acquire.error(), std::bad_alloc) << "after " << steps << " steps";
-            acquire.destroy();
-            world.network.pass(20ms);
-            for (std::size_t node = 0; node < world.size; ++node) {
-                EXPECT_THAT(world.queued(node), IsEmpty()) << "after " << steps << " steps, node " << node;
-                EXPECT_THAT(world.holder(node), AnyOf("(nil)", std::string{world.bobs->owner()}))
-                    << "after " << steps << " steps, node " << node;
-            }
-        }
-    }
 }
 
 /// The home node has a stray key, and the other nodes become free. So Alice gets the lock without being
@@ -185,28 +167,30 @@ TEST(AcquireFlow, LeavesNoKeyAfterSeveralExceptions) {
     }
 }
 
-TEST(AcquireFlow, LeavesNoKeyIfItIsDestroyedBetweenAttempts) {
-    for (const bool one_more : {false, true}) {
-        for (int steps = 0;; ++steps) {
-            World world;
-            world.occupy(250ms, 0, 1, 2);
-            AcquireInSteps acquire{world, world.clock, world.entropy, the_resource, false};
-            if (!acquire.make(steps, one_more)) {
-                EXPECT_GE(steps, 5);
-                break;
-            }
-            acquire.destroy();
-            EXPECT_EQ(world.held_by("") + world.held_by("somebody else"), 5U) << "after " << steps;
-        }
-    }
-}
-
 #if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
 TEST(AcquireFlow, HasItsFramesInTheOperation) {
     Contended world;
     auto acquire = world.acquire();
     EXPECT_FALSE(acquire.make(1000, false));
     EXPECT_EQ(acquire.overflows(), 0U);
+}
+
+// The first slot is held on all nodes, and the second one has no quorum at first.
+TEST(AcquireFlow, HasItsFramesInTheOperationIfItAcquiresASlot) {
+    World world;
+    const std::vector<std::string> slots{"{jobs}:slot:0", "{jobs}:slot:1"};
+    for (const auto& slot : slots)
+        for (std::size_t node = 0; node < (slot == slots[0] ? 5U : 2U); ++node)
+            world.command(node, {"SET", slot, "x", "PX", "250"});
+    world.silence(4);
+    const algorithm::LeaseRequest request{.resources = slots, .ttl = 10s, .drift_factor = 0.01};
+    const Retry retry{.attempts = 5, .delay = 100ms};
+    const algorithm::AcquireLimits limits{.attempts = 5};
+    flow::BlockingOperation operation{world};
+    const auto one = detail::Acquires::one;
+    flow::Acquire acquire{operation, world.clock, world.entropy, request, retry, limits, one};
+    EXPECT_FALSE(flow::run_blocking(operation, acquire.run()));
+    EXPECT_EQ(operation.frames().overflows(), 0U);
 }
 
 TEST(LockOperations, HaveTheirFramesInTheOperation) {
@@ -258,52 +242,6 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         next.for_each_unreleased(
             [&](const Request& request) { (void)world.ask(request, {.awaits_answers = false}); });
         EXPECT_TRUE(world.clean()) << (sent ? "sent" : "not sent");
-    }
-}
-
-/// Makes this many steps of an acquire on a semaphore with two slots. For a while, other clients have the key
-/// of the first slot on all nodes, and that of the second slot on two nodes. Then destroys the flow as
-/// AcquireInSteps::destroy() does. Returns how many frames did not fit into the operation, or nothing if the
-/// flow has ended before.
-std::optional<std::size_t> acquire_slot_and_destroy(World& world, int steps, bool one_more) {
-    const std::vector<std::string> slots{"{jobs}:slot:0", "{jobs}:slot:1"};
-    for (const auto& slot : slots)
-        for (std::size_t node = 0; node < (slot == slots[0] ? 5U : 2U); ++node)
-            world.command(node, {"SET", slot, "x", "PX", "250"});
-    world.silence(4);  // so that the second slot has no quorum at first
-    const algorithm::LeaseRequest request{.resources = slots, .ttl = 10s, .drift_factor = 0.01};
-    const Retry retry{.attempts = 5, .delay = 100ms};
-    const algorithm::AcquireLimits limits{.attempts = 5};
-    flow::BlockingOperation operation{world};
-    const auto one = detail::Acquires::one;
-    flow::Acquire acquire{operation, world.clock, world.entropy, request, retry, limits, one};
-    std::optional<flow::Flow> flow;
-    operation.start(flow.emplace(acquire.run()));
-    for (int made = 0; made < steps && !operation.ended(); ++made)
-        operation.resume(flow::do_pending(operation));
-    if (operation.ended()) return std::nullopt;
-    if (one_more) (void)flow::do_pending(operation);
-    flow.reset();
-    acquire.for_each_unreleased([&](const Request& it) { (void)world.ask(it, {.awaits_answers = false}); });
-    return operation.frames().overflows();
-}
-
-TEST(AcquireSlotFlow, LeavesNoKeyIfItIsDestroyedWhileItWaits) {
-    for (const bool one_more : {false, true}) {
-        int steps = 0;
-        for (;; ++steps) {
-            World world;
-            const auto overflows = acquire_slot_and_destroy(world, steps, one_more);
-            if (!overflows) break;
-#if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
-            EXPECT_EQ(*overflows, 0U) << "after " << steps;
-#endif
-            world.clock.advance(300ms);
-            for (const auto* const slot : {"{jobs}:slot:0", "{jobs}:slot:1"})
-                for (std::size_t node = 0; node < 4; ++node)
-                    EXPECT_EQ(world.command(node, {"GET", slot}), "(nil)") << steps << " steps, " << slot;
-        }
-        EXPECT_GE(steps, 6) << "a try, its release, a query, another try, its release, a pause";
     }
 }
 
