@@ -4,7 +4,6 @@
 //     PlayedRound round{{.nodes = 3}};
 //     round.node(1).answers_after(30ms).votes = "r";  // refuses
 //     round.node(2).connects = never;
-//     round.play();
 //     round.log();      // "0 ask 0", "1 ask 1", "31 ask 2", "81 give up 2"
 //     round.report(1);  // "refused sent 30 ms"
 #pragma once
@@ -86,39 +85,21 @@ public:
     /// The same, but the process stalls after the wait, so that it does not see what arrived meanwhile.
     void stall_after_wait_until(std::chrono::milliseconds instant) { unseen_ = at(instant); }
 
-    void play() {
-        const RoundLimits limits{
-            .deadline = settings_.deadline == never ? Clock::never() : at(settings_.deadline),
-            .stop = stop_.get_token(),
-            .awaits_answers = settings_.awaits_answers};
-        detail::QuorumRound round{requests_,       limits,          settings_.node_timeout,
-                                  settings_.order, settings_.nodes, tallies_};
-        round_ = &round;
-        for (std::size_t node = 0; node < settings_.nodes; ++node)
-            round.set_health(node, behaviors_[node].trusted, behaviors_[node].probe_due);
-        for (int steps = 0; one_step(); ++steps)
-            if (steps > 10'000) return note("and so on");
-        ended_ = now_;
-        for (std::size_t node = 0; node < settings_.nodes; ++node) {
-            if (round.is_being_asked(node)) round.end(node, Errc::not_awaited, {}, now_);
-            if (round.is_left_alone(node)) round.end(node, Errc::backing_off, {}, now_);
-        }
-        round_ = nullptr;
-    }
+    // ---- What has happened. The first of these calls plays the round.
 
     /// Returns the steps, each with its time.
-    const std::vector<std::string>& log() const { return log_; }
+    const std::vector<std::string>& log() { return play(), log_; }
     /// Returns when the round ended.
-    std::chrono::milliseconds ended() const { return since_start(ended_); }
+    std::chrono::milliseconds ended() { return play(), since_start(ended_); }
     /// Returns the nodes that are blamed for a timeout.
-    const std::vector<std::size_t>& blamed() const { return blamed_; }
-    const NodeReport& raw_report(std::size_t node, std::size_t request = 0) const {
-        return tallies_[request][node];
+    const std::vector<std::size_t>& blamed() { return play(), blamed_; }
+    const NodeReport& raw_report(std::size_t node, std::size_t request = 0) {
+        return play(), tallies_[request][node];
     }
 
     /// Returns a text such as "granted sent 5 ms" or "timed_out unsent 50 ms while connecting".
-    std::string report(std::size_t node, std::size_t request = 0) const {
-        const auto& it = tallies_[request][node];
+    std::string report(std::size_t node, std::size_t request = 0) {
+        const auto& it = raw_report(node, request);
         auto words = it.vote == Vote::granted   ? "granted"
                      : it.vote == Vote::refused ? "refused"
                                                 : name(it.cause);
@@ -147,6 +128,27 @@ private:
             {Errc::not_asked, "not_asked"},     {Errc::not_awaited, "not_awaited"},
             {Errc::backing_off, "backing_off"}, {Errc::unexpected_reply, "unexpected_reply"}};
         return names.at(static_cast<Errc>(cause.value()));
+    }
+
+    void play() {
+        if (std::exchange(played_, true)) return;
+        const RoundLimits limits{
+            .deadline = settings_.deadline == never ? Clock::never() : at(settings_.deadline),
+            .stop = stop_.get_token(),
+            .awaits_answers = settings_.awaits_answers};
+        detail::QuorumRound round{requests_,       limits,          settings_.node_timeout,
+                                  settings_.order, settings_.nodes, tallies_};
+        round_ = &round;
+        for (std::size_t node = 0; node < settings_.nodes; ++node)
+            round.set_health(node, behaviors_[node].trusted, behaviors_[node].probe_due);
+        for (int steps = 0; one_step(); ++steps)
+            if (steps > 10'000) return note("and so on");
+        ended_ = now_;
+        for (std::size_t node = 0; node < settings_.nodes; ++node) {
+            if (round.is_being_asked(node)) round.end(node, Errc::not_awaited, {}, now_);
+            if (round.is_left_alone(node)) round.end(node, Errc::backing_off, {}, now_);
+        }
+        round_ = nullptr;
     }
 
     bool one_step() {
@@ -255,6 +257,7 @@ private:
     std::array<std::size_t, max_nodes> broken_{};
     std::vector<std::size_t> blamed_;
     std::vector<std::string> log_;
+    bool played_ = false;
 };
 
 }  // namespace redlock::test

@@ -19,7 +19,6 @@ TEST(QuorumRoundBatch, CountsEachRequestByItself) {
     round.node(0).voting("grg");
     round.node(1).voting("gru");
     round.node(2).voting("rgr");
-    round.play();
     EXPECT_EQ(round.ended(), 3ms);
     EXPECT_EQ(round.report(0, 1), "refused sent 2 ms");
     EXPECT_EQ(round.report(1, 2), "loading sent 3 ms LOADING");
@@ -30,7 +29,6 @@ TEST(QuorumRoundBatch, ContinuesUntilTheLastRequestIsDecided) {
     auto round = batch(2);
     round.node(1).voting("gr");
     round.node(2).answers_after(20ms);
-    round.play();
     EXPECT_EQ(round.ended(), 40ms) << "the first request was decided after 1 ms";
     EXPECT_EQ(round.report(2, 1), "granted sent 40 ms");
 }
@@ -39,7 +37,6 @@ TEST(QuorumRoundBatch, EndsWhenEveryRequestIsDecided) {
     auto round = batch(2);
     for (const auto node : {0U, 1U}) round.node(node).voting("gr");
     round.node(2).silent();
-    round.play();
     EXPECT_EQ(round.ended(), 2ms);
     for (const auto request : {0U, 1U}) EXPECT_EQ(round.report(2, request), "not_awaited sent 2 ms");
 }
@@ -50,7 +47,6 @@ TEST(QuorumRoundBatch, CanHaveHundredsOfRequests) {
     for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(0ms);
     round.node(2).answers_after(PlayedRound::never);
     round.node(1).votes = std::string(299, 'g') + "r" + std::string(300, 'g');
-    round.play();
     EXPECT_EQ(round.report(1, 298), "granted sent 0 ms");
     EXPECT_EQ(round.report(1, 299), "refused sent 0 ms");
     EXPECT_EQ(round.report(0, 599), "granted sent 0 ms");
@@ -61,7 +57,6 @@ TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
     auto round = batch(2);
     round.request(0).to = NodeSet{0b011};
     round.request(1).to = NodeSet{0b110};
-    round.play();
     EXPECT_EQ(round.report(0, 1), "not_asked unsent 0 ms");
     EXPECT_EQ(round.report(2, 0), "not_asked unsent 0 ms");
     EXPECT_EQ(round.report(2, 1), "granted sent 1 ms") << "its first answer is to the second request";
@@ -73,7 +68,6 @@ TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
 TEST(QuorumRoundBatch, DoesNotBlameANodeThatRepliedToSomeCommands) {
     auto round = batch(3, 1);
     round.node(0).answers_at_most = 2;
-    round.play();
     EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
     EXPECT_EQ(round.report(0, 1), "granted sent 2 ms");
     EXPECT_EQ(round.report(0, 2), "timed_out sent 50 ms after it had answered others");
@@ -83,7 +77,6 @@ TEST(QuorumRoundBatch, DoesNotBlameANodeThatRepliedToSomeCommands) {
 TEST(QuorumRoundBatch, BlamesNoNodeForTheDeadlineOfTheCaller) {
     PlayedRound round{{.nodes = 1, .verb = Verb::compare_and_expire, .deadline = 30ms, .requests = 2}};
     round.node(0).answers_at_most = 1;
-    round.play();
     EXPECT_EQ(round.report(0, 1), "deadline sent 30 ms");
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
@@ -91,7 +84,6 @@ TEST(QuorumRoundBatch, BlamesNoNodeForTheDeadlineOfTheCaller) {
 TEST(QuorumRoundBatch, CountsRepliesFromBeforeTheConnectionBroke) {
     auto round = batch(2, 1);
     round.node(0).breaks_after(5ms).answers_at_most = 1;
-    round.play();
     EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
     EXPECT_EQ(round.report(0, 1), "connection_failed sent 5 ms reset");
 }
@@ -101,7 +93,6 @@ TEST(QuorumRoundBatch, CountsRepliesFromBeforeTheConnectionBroke) {
 TEST(QuorumRoundBatch, DoesNotSendAnExcludedRequest) {
     auto round = batch(3, 1);
     round.node(0).excludes = {1};
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0")) << "the replies belong to the other requests";
     EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
     EXPECT_EQ(round.report(0, 1), "not_asked unsent 0 ms excluded");
@@ -112,7 +103,6 @@ TEST(QuorumRoundBatch, DoesNotSendAnExcludedRequest) {
 TEST(QuorumRoundBatch, DoesNotAskANodeThatExcludesAllRequests) {
     auto round = batch(2, 1);
     round.node(0).excludes = {0, 1};
-    round.play();
     EXPECT_THAT(round.log(), IsEmpty());
     EXPECT_EQ(round.ended(), 0ms);
 }
@@ -121,7 +111,6 @@ TEST(QuorumRoundBatch, DoesNotCountAnExclusionAsAReply) {
     for (const std::size_t excluded : {0U, 1U}) {
         auto round = batch(2, 1);
         round.node(0).silent().excludes = {excluded};
-        round.play();
         EXPECT_EQ(round.report(0, 1 - excluded), "timed_out sent 50 ms");
         EXPECT_THAT(round.blamed(), ElementsAre(0));
     }
@@ -132,7 +121,6 @@ TEST(QuorumRoundBatch, DoesNotBlameANodeThatHasAnsweredBesideAnExclusion) {
     auto round = batch(3, 1);
     round.node(0).excludes = {0};
     round.node(0).answers_at_most = 1;
-    round.play();
     EXPECT_EQ(round.report(0, 1), "granted sent 1 ms");
     EXPECT_EQ(round.report(0, 2), "timed_out sent 50 ms after it had answered others");
     EXPECT_THAT(round.blamed(), IsEmpty());
@@ -142,7 +130,6 @@ TEST(QuorumRoundBatch, EndsIfExclusionsMakeARequestImpossible) {
     auto round = batch(2);
     for (const auto node : {0U, 1U}) round.node(node).excludes = {0};
     round.node(2).silent();
-    round.play();
     EXPECT_EQ(round.ended(), 1ms) << "the other request is decided, this one lost";
 }
 
@@ -153,7 +140,6 @@ TEST(QuorumRoundBatch, AsksAnUntrustedNodeThatDecidesOneRequest) {
     round.node(0).untrusted();
     round.node(1).answers_after(1ms);
     round.node(2).answers_at_most = 1;
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0"));
     EXPECT_EQ(round.ended(), 27ms);
     EXPECT_EQ(round.report(2, 1), "not_awaited sent 27 ms");
@@ -163,7 +149,6 @@ TEST(QuorumRoundBatch, AsksAnUntrustedNodeThatDecidesAtOnce) {
     auto round = batch(2);
     round.node(0).untrusted();
     round.node(1).untrusted();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 2", "0 ask 0", "0 leave alone 1", "2 leave alone 1"));
 }
 
@@ -171,7 +156,6 @@ TEST(QuorumRoundBatch, LeavesANodeAloneThatOnlyALostRequestNeeds) {
     auto round = batch(2, 5);
     round.node(0).untrusted();
     for (const auto node : {1U, 2U, 3U, 4U}) round.node(node).voting("gr");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 ask 3", "0 ask 4", "0 leave alone 0",
                                          "2 leave alone 0"));
 }
@@ -180,7 +164,6 @@ TEST(QuorumRoundBatch, LeavesANodeAloneThatExcludesTheUndecidedRequest) {
     auto round = batch(2);
     round.node(0).untrusted().excludes = {1};
     round.node(2).voting("gu");
-    round.play();
     EXPECT_EQ(round.log().back(), "2 leave alone 0") << "the request that lacks its vote is lost";
 }
 

@@ -18,7 +18,6 @@ TEST(QuorumRound, AReleaseAwaitsEveryTrustedNode) {
         PlayedRound round{{.verb = release}};
         for (std::size_t node = 0; node < 3; ++node) round.node(node).voting(vote);
         round.node(2).answers_after(40ms);
-        round.play();
         EXPECT_EQ(round.ended(), 40ms) << vote;
     }
 }
@@ -30,7 +29,6 @@ TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
     round.node(2).answers_after(40ms);
     round.node(3).silent();
     round.node(4).connects = PlayedRound::never;
-    round.play();
     EXPECT_EQ(round.report(2), "granted sent 40 ms");
     EXPECT_EQ(round.ended(), 50ms);
 }
@@ -38,7 +36,6 @@ TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
 TEST(QuorumRound, AHolderDescriptionAwaitsNoReply) {
     PlayedRound round{{.verb = Verb::describe_holder, .awaits_answers = false}};
     round.node(1).connects_after(5ms);
-    round.play();
     EXPECT_EQ(round.ended(), 0ms);
     EXPECT_TRUE(round.raw_report(0).sent);
     EXPECT_FALSE(round.raw_report(1).sent);
@@ -48,7 +45,6 @@ TEST(QuorumRound, AHolderDescriptionAwaitsNoReply) {
 TEST(QuorumRound, AnUnawaitedReleaseBlamesNoNodeForASlowConnection) {
     PlayedRound round{{.verb = release, .node_timeout = 80ms, .awaits_answers = false}};
     round.node(2).connects_after(PlayedRound::never);
-    round.play();
     EXPECT_EQ(round.ended(), 10ms);
     EXPECT_EQ(round.report(2), "not_awaited unsent 10 ms while connecting");
     EXPECT_THAT(round.blamed(), testing::IsEmpty());
@@ -57,7 +53,6 @@ TEST(QuorumRound, AnUnawaitedReleaseBlamesNoNodeForASlowConnection) {
 TEST(QuorumRound, AReleaseGivesTrustedNodesANodeTimeoutToConnect) {
     PlayedRound round{{.verb = release}};
     round.node(2).connects_after(45ms);
-    round.play();
     EXPECT_EQ(round.report(2), "granted sent 46 ms");
 }
 
@@ -67,7 +62,6 @@ TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheVotes) {
     round.node(3).untrusted();
     round.node(4).untrusted(true);
     round.stop_at(0ms);
-    round.play();
     for (std::size_t node = 0; node < 5; ++node) EXPECT_TRUE(round.raw_report(node).sent) << node;
 }
 
@@ -77,7 +71,6 @@ TEST(QuorumRound, AReleaseIsRepeatedOnceIfItsConnectionBreaks) {
     once.node(1).breaks_after(5ms).answers_after(10ms);
     twice.node(1).breaks_after(5ms).silent().breaks_times = 2;
     in_protocol.node(1).breaks_after(5ms).silent().disconnects = false;
-    for (auto* const round : {&once, &twice, &in_protocol}) round->play();
     EXPECT_EQ(once.log().back(), "5 repeat 1");
     EXPECT_EQ(once.report(1), "granted sent 15 ms");
     EXPECT_EQ(twice.log().back(), "5 repeat 1");
@@ -90,7 +83,6 @@ TEST(QuorumRound, ARefusalOfARepeatedReleaseIsAConfirmation) {
     PlayedRound round{{.verb = release}};
     round.node(1).breaks_after(5ms).answers_after(10ms).voting("r");
     round.node(2).voting("r");
-    round.play();
     EXPECT_EQ(round.report(1), "granted sent 15 ms");
     EXPECT_EQ(round.raw_report(2).vote, Vote::refused);
 }
@@ -99,7 +91,6 @@ TEST(QuorumRound, AWrongTypeConfirmsARepeatedReleaseWithoutACause) {
     PlayedRound round{{.verb = release}};
     round.node(1).breaks_after(5ms).answers_after(10ms).voting("w");
     round.node(2).voting("w");
-    round.play();
     EXPECT_EQ(round.report(1), "granted sent 15 ms");
     EXPECT_EQ(round.raw_report(1).cause, std::error_code{});
     EXPECT_EQ(round.report(2), "refused sent 1 ms WRONGTYPE");
@@ -109,7 +100,6 @@ TEST(QuorumRound, AWrongTypeConfirmsARepeatedReleaseWithoutACause) {
 TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
     PlayedRound round{{.verb = release}};
     round.node(1).breaks_after(50ms).silent();
-    round.play();
     EXPECT_EQ(round.log().back(), "0 ask 0");
     EXPECT_EQ(round.report(1), "connection_failed sent 50 ms reset");
 }
@@ -119,7 +109,6 @@ TEST(QuorumRound, OtherCommandsAreNotRepeated) {
         PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).breaks_after(5ms).silent();
         round.node(1).answers_after(10ms);
-        round.play();
         EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
         EXPECT_EQ(round.report(0), "connection_failed sent 5 ms reset");
     }

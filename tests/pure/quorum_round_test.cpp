@@ -19,7 +19,6 @@ constexpr auto extension = Verb::compare_and_expire;
 TEST(QuorumRound, AsksOneNodeAfterAnotherAndContinuesAfterAQuorum) {
     PlayedRound round{{}};
     for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(10ms);
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "10 ask 1", "20 ask 2"));
     EXPECT_EQ(round.ended(), 30ms);
     for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(round.report(node), "granted sent 10 ms");
@@ -29,7 +28,6 @@ TEST(QuorumRound, AsksAllNodesAtOnce) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
         const bool acquire = acquires(verb);
         PlayedRound round{{.verb = verb, .order = acquire ? all_at_once : Round::sequential}};
-        round.play();
         EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
         EXPECT_EQ(round.ended(), 1ms);
     }
@@ -38,7 +36,6 @@ TEST(QuorumRound, AsksAllNodesAtOnce) {
 // The first node wakes the next waiter, which must find the other nodes free.
 TEST(QuorumRound, AReleaseIsWrittenToTheFirstNodeLast) {
     PlayedRound round{{.verb = release}};
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 2", "0 ask 1", "0 ask 0"));
     EXPECT_EQ(round.ended(), 1ms);
 }
@@ -48,7 +45,6 @@ TEST(QuorumRound, OneReplyDecidesAnEntryIntoTheQueue) {
     PlayedRound round{{.nodes = 5, .verb = Verb::enter_queue}};
     round.request(0).to = NodeSet{0b00010};
     round.node(1).voting("r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1"));
     EXPECT_EQ(round.report(1), "refused sent 1 ms");
 }
@@ -56,7 +52,6 @@ TEST(QuorumRound, OneReplyDecidesAnEntryIntoTheQueue) {
 TEST(QuorumRound, StopsAskingWhenAQuorumIsImpossible) {
     PlayedRound round{{.nodes = 5}};
     for (std::size_t node = 0; node < 5; ++node) round.node(node).voting(node == 1 ? "u" : "r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "1 ask 1", "2 ask 2"));
     EXPECT_EQ(round.report(1), "loading sent 1 ms LOADING");
     EXPECT_EQ(round.report(4), "not_asked unsent 0 ms");
@@ -65,7 +60,6 @@ TEST(QuorumRound, StopsAskingWhenAQuorumIsImpossible) {
 TEST(QuorumRound, AsksOnlyTheNodesOfTheRequest) {
     PlayedRound round{{.nodes = 5, .verb = release}};
     round.request(0).to = NodeSet{0b10010};
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 4", "0 ask 1"));
     EXPECT_EQ(round.report(0), "not_asked unsent 0 ms");
 }
@@ -74,7 +68,6 @@ TEST(QuorumRound, AsksNoFurtherNodeAfterAStop) {
     PlayedRound round{{}};
     round.node(0).answers_after(10ms);
     round.stop_at(5ms);
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 10 ms") << "the reply to the sent command is still awaited";
     EXPECT_EQ(round.report(1), "not_asked unsent 0 ms");
@@ -85,7 +78,6 @@ TEST(QuorumRound, AsksNoFurtherNodeAfterAStop) {
 TEST(QuorumRound, ASilentNodeDelaysTheRoundByOneNodeTimeout) {
     PlayedRound round{{}};
     round.node(1).silent();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "1 ask 1", "51 give up 1", "51 ask 2"));
     EXPECT_EQ(round.report(1), "timed_out sent 50 ms");
     EXPECT_THAT(round.blamed(), ElementsAre(1));
@@ -96,7 +88,6 @@ TEST(QuorumRound, DividesTheTimeOfTheCallerAmongTheNodes) {
     PlayedRound round{{.nodes = 5, .deadline = 100ms}};
     round.node(0).silent();
     round.node(3).silent();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "20 give up 0", "20 ask 1", "21 ask 2", "22 ask 3",
                                          "61 give up 3", "61 ask 4"));
     EXPECT_EQ(round.report(0), "timed_out sent 20 ms");
@@ -106,7 +97,6 @@ TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
     for (const auto verb : {Verb::set_if_absent, extension, release}) {
         PlayedRound round{{.nodes = 1, .verb = verb, .deadline = 30ms}};
         round.node(0).silent();
-        round.play();
         EXPECT_EQ(round.report(0), "deadline sent 30 ms");
         EXPECT_THAT(round.blamed(), IsEmpty());
     }
@@ -116,7 +106,6 @@ TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
 TEST(QuorumRound, ANodeIsNotBlamedIfItsShareOfTheTimeIsTooSmall) {
     PlayedRound round{{.nodes = 5, .deadline = 20ms}};
     round.node(0).silent();
-    round.play();
     EXPECT_EQ(round.report(0), "deadline sent 4 ms");
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
@@ -124,7 +113,6 @@ TEST(QuorumRound, ANodeIsNotBlamedIfItsShareOfTheTimeIsTooSmall) {
 TEST(QuorumRound, AsksNoNodeAfterTheDeadlineExceptForARelease) {
     PlayedRound acquire{{.deadline = 0ms}}, extend{{.verb = extension, .deadline = 0ms}};
     PlayedRound free{{.verb = release, .deadline = 0ms}};
-    for (auto* const round : {&acquire, &extend, &free}) round->play();
     EXPECT_THAT(acquire.log(), IsEmpty());
     EXPECT_THAT(extend.log(), IsEmpty());
     EXPECT_EQ(free.report(2), "deadline sent 0 ms") << "it is sent, but not waited for";
@@ -133,7 +121,6 @@ TEST(QuorumRound, AsksNoNodeAfterTheDeadlineExceptForARelease) {
 TEST(QuorumRound, ReportsThatANodeWasConnecting) {
     PlayedRound round{{.nodes = 1}};
     round.node(0).connects_after(PlayedRound::never);
-    round.play();
     EXPECT_EQ(round.report(0), "timed_out unsent 50 ms while connecting");
     EXPECT_THAT(round.blamed(), ElementsAre(0));
 }
@@ -145,7 +132,6 @@ TEST(QuorumRound, AReplyCountsEvenIfTheProcessStalledBeforeItRead) {
             PlayedRound round{{.nodes = 1, .order = order}};
             round.node(0).answers_after(answers);
             round.stall_until(300ms);
-            round.play();
             EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
             EXPECT_EQ(round.report(0), "granted sent 300 ms");
         }
@@ -156,7 +142,6 @@ TEST(QuorumRound, AReplyCountsEvenIfTheProcessStalledAfterTheWait) {
         PlayedRound round{{.nodes = 1, .order = order}};
         round.node(0).answers_after(20ms);
         round.stall_after_wait_until(300ms);
-        round.play();
         EXPECT_EQ(round.report(0), "granted sent 300 ms");
         EXPECT_THAT(round.blamed(), IsEmpty());
     }
@@ -170,7 +155,6 @@ TEST(QuorumRound, AsksUntrustedNodesLastAndAllAtOnce) {
     round.node(2).untrusted(true).silent();
     for (const auto node : {1U, 3U}) round.node(node).answers_after(10ms);
     round.node(4).voting("u");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "10 ask 3", "20 ask 4", "21 ask 0", "21 ask 2",
                                          "71 give up 0", "71 give up 2"));
 }
@@ -179,7 +163,6 @@ TEST(QuorumRound, DoesNotAwaitAnUntrustedNodeOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension, release}) {
         PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).untrusted(true).silent();
-        round.play();
         EXPECT_EQ(round.ended(), 1ms);
         EXPECT_EQ(round.report(0), "not_awaited sent 1 ms");
         EXPECT_THAT(round.blamed(), IsEmpty());
@@ -191,7 +174,6 @@ TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
         PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).untrusted(true).answers_after(40ms);
         round.node(1).voting("u");
-        round.play();
         EXPECT_EQ(round.ended(), 40ms);
         EXPECT_EQ(round.report(0), "granted sent 40 ms");
     }
@@ -205,7 +187,6 @@ TEST(QuorumRound, AwaitsTheThirdNodeAfterAGrantAndARefusal) {
         for (auto* const round : {&silent, &late}) {
             round->node((third + 1) % 3).voting("r");
             round->node(third).answers_after(round == &silent ? PlayedRound::never : 40ms);
-            round->play();
             EXPECT_EQ(round->raw_report((third + 1) % 3).vote, Vote::refused) << third;
             EXPECT_EQ(round->raw_report((third + 2) % 3).vote, Vote::granted) << third;
         }
@@ -219,7 +200,6 @@ TEST(QuorumRound, AsksNoThirdNodeAfterASilenceAndARefusal) {
     PlayedRound round{{}};
     round.node(0).silent();
     round.node(1).voting("r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "50 give up 0", "50 ask 1"));
     EXPECT_EQ(round.report(2), "not_asked unsent 0 ms");
 }
@@ -229,7 +209,6 @@ TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
         PlayedRound round{{.order = order}};
         round.node(0).untrusted().silent();
         round.node(1).voting("r");
-        round.play();
         EXPECT_LE(round.ended(), 2ms) << "it is not waited for";
         EXPECT_FALSE(round.raw_report(0).sent);
     }
@@ -240,7 +219,6 @@ TEST(QuorumRound, ARefusedAcquireExpectsNoVoteOfUntrustedNodes) {
     for (const auto node : {0U, 1U}) round.node(node).untrusted();
     round.node(2).voting("r");
     round.node(4).silent();
-    round.play();
     EXPECT_EQ(round.ended(), 1ms) << "without them there is no quorum, whatever the silent node votes";
 }
 
@@ -248,7 +226,6 @@ TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
     PlayedRound round{{}};
     round.node(0).untrusted(true).answers_after(30ms);
     round.node(1).voting("r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "1 ask 2", "2 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 30 ms");
 }
@@ -259,7 +236,6 @@ TEST(QuorumRound, ARefusedAcquireDoesNotWaitForAnotherClientsProbe) {
     round.node(0).untrusted(true).silent();
     round.node(0).probe_taken = true;
     round.node(1).voting("r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "1 ask 2", "2 leave alone 0", "2 leave alone 0"));
     EXPECT_EQ(round.ended(), 2ms);
 }
@@ -268,7 +244,6 @@ TEST(QuorumRound, ARefusedExtensionStillAsksTheUntrustedNodeThatDecides) {
     PlayedRound round{{.verb = extension}};
     round.node(0).untrusted();
     round.node(1).voting("r");
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "1 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 1 ms");
 }
@@ -284,7 +259,6 @@ TEST_P(HalfTime, AsksAnUntrustedNodeThatDecides) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().answers_after(10ms);
     round.node(2).silent();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 10 ms");
     EXPECT_EQ(round.report(2), "not_awaited sent 35 ms");
@@ -294,7 +268,6 @@ TEST_P(HalfTime, ComesAtOnceIfNoOtherNodeCanReply) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.node(2).breaks_after(5ms).silent();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "5 ask 0"));
 }
 
@@ -302,7 +275,6 @@ TEST_P(HalfTime, DoesNotLengthenTheNodeTimeout) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().silent();
     round.node(2).silent();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0", "50 give up 0",
                                          "50 give up 2"));
     EXPECT_EQ(round.report(0), "timed_out sent 25 ms");
@@ -315,7 +287,6 @@ TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
     round.node(3).silent();
     round.node(4).answers_after(30ms);
     round.node(1).untrusted(true).answers_after(20ms);
-    round.play();
     EXPECT_EQ(round.ended(), 30ms);
     EXPECT_EQ(round.log()[3], "0 leave alone 0") << "four other nodes are asked";
     EXPECT_EQ(round.log().back(), "25 ask 0") << "by then only one has answered";
@@ -324,7 +295,6 @@ TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
 TEST_P(HalfTime, HasNoEffectOnceDecided) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "1 leave alone 0"));
     EXPECT_EQ(round.report(0), "backing_off unsent 0 ms") << "it took no time";
 }
@@ -334,7 +304,6 @@ TEST(QuorumRound, ReportsNoTimeForANodeThatIsLeftAlone) {
     PlayedRound round{{.order = all_at_once}};
     round.node(0).untrusted();
     for (const auto node : {1U, 2U}) round.node(node).voting("r").answers_after(20ms);
-    round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0"));
     EXPECT_EQ(round.ended(), 20ms);
     EXPECT_EQ(round.report(0), "backing_off unsent 0 ms");
@@ -347,7 +316,6 @@ TEST(QuorumRound, LimitsTheTimeToConnectOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension}) {
         PlayedRound round{{.verb = verb, .order = all_at_once, .node_timeout = 80ms}};
         round.node(2).connects_after(PlayedRound::never);
-        round.play();
         EXPECT_EQ(round.ended(), 10ms) << "an eighth of the node_timeout";
         EXPECT_EQ(round.report(2), "timed_out unsent 10 ms while connecting");
     }
@@ -356,7 +324,6 @@ TEST(QuorumRound, LimitsTheTimeToConnectOnceDecided) {
 TEST(QuorumRound, SendsToATrustedNodeThatConnectsSoonAfterTheDecision) {
     PlayedRound round{{.verb = extension, .node_timeout = 80ms}};
     round.node(2).connects_after(9ms);
-    round.play();
     EXPECT_EQ(round.ended(), 9ms);
     EXPECT_EQ(round.report(2), "not_awaited sent 9 ms");
 }
@@ -364,7 +331,6 @@ TEST(QuorumRound, SendsToATrustedNodeThatConnectsSoonAfterTheDecision) {
 TEST(QuorumRound, DoesNotWaitForAnUntrustedNodeToConnectOnceDecided) {
     PlayedRound round{{.verb = extension, .node_timeout = 80ms}};
     round.node(2).untrusted(true).connects_after(5ms);
-    round.play();
     EXPECT_EQ(round.ended(), 1ms);
     EXPECT_EQ(round.report(2), "not_awaited unsent 1 ms");
 }
@@ -373,7 +339,6 @@ TEST(QuorumRound, AllowsTheFullNodeTimeoutToConnectWhileUndecided) {
     PlayedRound round{{.order = all_at_once}};
     round.node(1).voting("u");
     round.node(2).connects_after(45ms);
-    round.play();
     EXPECT_EQ(round.report(2), "granted sent 46 ms");
 }
 
@@ -383,7 +348,6 @@ TEST(QuorumRound, EndsWhenTheVotesAreDecided) {
         round.node(0).voting(vote).answers_after(2ms);
         round.node(1).voting(vote).answers_after(3ms);
         round.node(2).silent();
-        round.play();
         EXPECT_EQ(round.ended(), 3ms) << vote;
         EXPECT_EQ(round.report(2), "not_awaited sent 3 ms");
     }
@@ -394,7 +358,6 @@ TEST(QuorumRound, EndsWhenTheVotesAreDecided) {
 TEST(QuorumRound, ReportsTheCountOfAGrant) {
     PlayedRound round{{.nodes = 1, .verb = Verb::set_and_count}};
     round.node(0).voting("c");
-    round.play();
     EXPECT_EQ(round.report(0), "granted sent 1 ms count 7");
 }
 
