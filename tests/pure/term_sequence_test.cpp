@@ -194,13 +194,6 @@ Result outcome_of(Sequence& its, const Result& released_with = success) {
     return its.it.outcome();
 }
 
-TEST(TermSequenceOutcome, IsTheResultOfTheCampaignIfItFails) {
-    Sequence its;
-    its.go_to(State::campaigning);
-    its.it.campaigned(no_quorum, 0s);
-    EXPECT_THAT(its.it.outcome(), FailsWith(Errc::no_quorum));
-}
-
 TEST(TermSequenceOutcome, IsTheReasonWhyTheWorkMustNotBegin) {
     for (const bool stopped : {false, true})
         for (const auto remaining : {margin - 1ns, margin + 1ns}) {
@@ -323,16 +316,6 @@ TEST(TermSequenceReport, DoublesThePauseWithEachExceptionSinceTheLastSuccess) {
     its.it.released(success);
     EXPECT_LE(its.report_and_lead(), 1s);
     EXPECT_LE(its.pause_after(broken()), 2s);
-}
-
-// For example, on_failure shuts down the loop of an AsyncLeader.
-TEST(TermSequenceReport, AFunctionOfTheUserMayEndTheSequence) {
-    Sequence its;
-    its.options.on_failure = [&](const Result&) { its.it.end(); };
-    its.go_to(State::campaigning);
-    its.it.campaigned(no_quorum, 0s);
-    (void)its.it.report();
-    EXPECT_EQ(its.it.state(), State::idle);
 }
 
 TEST(TermSequenceReport, ANewRunForgetsTheExceptionsOfTheLastOne) {
