@@ -1,6 +1,7 @@
 #include "fake_redis_server.hpp"
 
 #include "require.hpp"
+#include "support/script_calls.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -113,15 +114,14 @@ RedisReply FakeRedisServer::reply_to(const Task& task, Clock::time_point now) {
 FakeRedisServer::CommandInfo FakeRedisServer::info_of(const Words& words) {
     if (words[0] == "SET") return {.acquires = true, .matters = true, .owner = words.at(2)};
     if (words.size() < 3 || !words[0].starts_with("EVAL")) return {};
-    const auto it = std::ranges::find_if(detail::scripts::all, [&](const detail::Script* script) {
-        return words[1] == script->text || words[1] == script->sha1;
-    });
-    require(it != detail::scripts::all.end(), "a script of the library");
-    const bool deletes = *it == &detail::scripts::compare_and_delete || *it == &detail::scripts::release;
-    return {.script = *it,
-            .acquires = *it == &detail::scripts::acquire,
+    const auto* const script = support::script_of(words);
+    require(script != nullptr, "a script of the library");
+    const bool deletes =
+        script == &detail::scripts::compare_and_delete || script == &detail::scripts::release;
+    return {.script = script,
+            .acquires = script == &detail::scripts::acquire,
             .matters = !deletes,
-            .owner = words.at(3 + std::stoul(words[2]))};
+            .owner = std::string{support::argument(words, 1)}};
 }
 
 bool FakeRedisServer::grants(const CommandInfo& info, const RedisReply& reply) {

@@ -16,10 +16,10 @@
 
 #include <redlock/redlock.hpp>
 
-#include "redis/lanes.hpp"
 #include "redis/redis_cluster.hpp"
 #include "round/cluster_slots.hpp"
 #include "support/command_reader.hpp"
+#include "support/nodes_over_lanes.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -114,26 +114,15 @@ private:
 };
 
 /// The engine of RedisNodes over the virtual network.
-class ClusterNodes final : public Nodes {
+class ClusterNodes final : public support::NodesOverLanes {
 public:
     explicit ClusterNodes(VirtualNetwork& network)
-        : Nodes({"cluster@127.0.0.1:7000"}, the_node_timeout),
-          network_(network),
-          lanes_(for_one_process({NodeConfig::of(
-                     Endpoint::parse("redis+cluster://127.0.0.1:7000,127.0.0.1:7001"), the_node_timeout)}),
-                 {.node_timeout = the_node_timeout}, network, 64) {}
+        : NodesOverLanes({"cluster@127.0.0.1:7000"},
+                         {NodeConfig::of(Endpoint::parse("redis+cluster://127.0.0.1:7000,127.0.0.1:7001"),
+                                         the_node_timeout)},
+                         {.node_timeout = the_node_timeout}, network, 64) {}
 
     bool has_cluster() const noexcept override { return true; }
-    Clock* required_clock() const noexcept override { return &network_; }
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        lanes_.ask(requests, limits, tallies);
-    }
-    using Nodes::ask;
-
-private:
-    VirtualNetwork& network_;
-    Lanes lanes_;
 };
 
 class Scenario {

@@ -5,17 +5,15 @@
 #include "require.hpp"
 #include "virtual_network.hpp"
 
-#include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include "redis/connection.hpp"
-#include "redis/lanes.hpp"
+#include "support/nodes_over_lanes.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -42,19 +40,11 @@ private:
 };
 
 /// The engine of RedisNodes over that network.
-class VirtualNodes final : public Nodes {
+class VirtualNodes final : public support::NodesOverLanes {
 public:
     VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
-        : Nodes(names(nodes), the_node_timeout),
-          network_(network),
-          group_(configs(nodes), {.node_timeout = the_node_timeout, .round = round}, network, 64) {}
-
-    Clock* required_clock() const noexcept override { return &network_; }
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        group_.ask(requests, limits, tallies);
-    }
-    using Nodes::ask;
+        : NodesOverLanes(names(nodes), configs(nodes), {.node_timeout = the_node_timeout, .round = round},
+                         network, 64) {}
 
 private:
     static std::vector<NodeConfig> configs(std::size_t nodes) {
@@ -70,9 +60,6 @@ private:
         for (const auto& config : configs(nodes)) names.push_back(config.endpoint.name());
         return names;
     }
-
-    VirtualNetwork& network_;
-    Lanes group_;
 };
 
 }  // namespace redlock::fuzz

@@ -40,7 +40,7 @@ struct HostileHome : Waiting {
             const auto question = std::ranges::find(executed.rbegin(), executed.rend(), "enter",
                                                     [](const auto& it) { return verb_of(it.words); });
             if (question != executed.rend()) {
-                const auto ticket = argument(question->words, 1);
+                const std::string ticket{argument(question->words, 1)};
                 network.server(0).publish(ticket.substr(0, ticket.find('|')), message(ticket), now());
             }
             home_publishes(message);

@@ -10,9 +10,9 @@
 #pragma once
 
 #include "memory_network.hpp"
+#include "support/nodes_over_lanes.hpp"
 
 #include "loop/loop_group.hpp"
-#include "redis/lanes.hpp"
 
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -96,27 +96,19 @@ private:
 };
 
 /// The nodes as one process has them, for its loops and for threads.
-class MemoryLoopNodes final : public Nodes {
+class MemoryLoopNodes final : public support::NodesOverLanes {
 public:
     MemoryLoopNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
         : MemoryLoopNodes(network, first(size, network.configs(options.quarantine)), options) {}
     MemoryLoopNodes(MemoryNetwork& network, const std::vector<NodeConfig>& configs,
                     const NodesOptions& options, std::size_t processors = 1)
-        : Nodes(std::vector<std::string>(configs.size(), "n"), options.node_timeout, options.quarantine),
-          network_(network),
-          options_(options),
-          configs_(for_one_process(configs)),
-          group_(configs_, options, network, processors) {}
-    ~MemoryLoopNodes() override { former_->close(group_); }
+        : NodesOverLanes(std::vector<std::string>(configs.size(), "n"), configs, options, network,
+                         processors),
+          options_(options) {}
+    ~MemoryLoopNodes() override { former_->close(lanes_); }
     MemoryLoopNodes(const MemoryLoopNodes&) = delete;
     MemoryLoopNodes& operator=(const MemoryLoopNodes&) = delete;
 
-    using Nodes::ask;
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        group_.ask(requests, limits, tallies);
-    }
-    Clock* required_clock() const noexcept override { return &network_.clock(); }
     std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
                                             const std::shared_ptr<loop::Scheduler>& scheduler) override {
         const std::shared_ptr<Network> network{&network_, [](auto) {}};  // the test owns it
@@ -129,10 +121,7 @@ private:
         return configs;
     }
 
-    MemoryNetwork& network_;
     const NodesOptions options_;
-    const std::vector<NodeConfig> configs_;
-    Lanes group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 

@@ -839,8 +839,9 @@ TEST_F(WaitingForOthers, MovesToTheNextNodeIfItGetsNoReply) {
     (void)lock(alice, {.delay = 20ms}).acquire_for(400ms);
     const auto questions = all(1, "enter");
     ASSERT_FALSE(questions.empty());
-    EXPECT_GE(std::stoi(argument(questions.front().words, 3)), 150'000);
-    EXPECT_LE(std::stoi(argument(questions.front().words, 3)), 200'000) << "a node_timeout, and a question";
+    const auto waited = std::stoi(std::string{argument(questions.front().words, 3)});
+    EXPECT_GE(waited, 150'000);
+    EXPECT_LE(waited, 200'000) << "a node_timeout, and a question";
 }
 
 TEST_F(WaitingForOthers, KeepsItsAgeFromPollToPoll) {
@@ -848,7 +849,7 @@ TEST_F(WaitingForOthers, KeepsItsAgeFromPollToPoll) {
     const auto questions = all(0, "enter");
     ASSERT_GE(questions.size(), 5U);
     for (const auto& it : questions) {
-        const std::chrono::microseconds since{std::stoll(argument(it.words, 3))};
+        const std::chrono::microseconds since{std::stoll(std::string{argument(it.words, 3)})};
         EXPECT_LE(it.when - since - (questions.front().when - 3ms), 1ms);
     }
 }

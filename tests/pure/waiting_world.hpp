@@ -7,10 +7,10 @@
 #pragma once
 
 #include "memory_network.hpp"
+#include "support/nodes_over_lanes.hpp"
+#include "support/script_calls.hpp"
 
-#include "redis/lanes.hpp"
 #include "wire/command_encoding.hpp"
-#include "wire/scripts.hpp"
 
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
@@ -35,21 +35,11 @@ namespace redlock::test {
 inline constexpr std::size_t many_processors = 1'000'000;
 
 /// The nodes as one process has them. Without processors, all rounds share connections.
-class MemoryNodes final : public Nodes {
+class MemoryNodes final : public support::NodesOverLanes {
 public:
     MemoryNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options,
                 std::size_t processors = many_processors)
-        : Nodes(names_of(size), options.node_timeout, options.quarantine),
-          network_(network),
-          group_(for_one_process(network.configs(options.quarantine)), options, network, processors) {}
-
-    using Nodes::ask;
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        group_.ask(requests, limits, tallies);
-    }
-    std::unique_ptr<Waiter> waiter() override { return group_.waiter(); }
-    Clock* required_clock() const noexcept override { return &network_.clock(); }
+        : NodesOverLanes(names_of(size), network.configs(options.quarantine), options, network, processors) {}
 
 private:
     static std::vector<std::string> names_of(std::size_t size) {
@@ -57,23 +47,10 @@ private:
         for (std::size_t i = 0; i < size; ++i) names.push_back("n" + std::to_string(i));
         return names;
     }
-
-    MemoryNetwork& network_;
-    Lanes group_;
 };
 
-/// Returns the script that a command calls, or null.
-inline const detail::Script* script_of(const support::CommandReader::Words& words) {
-    if (words.size() < 2 || !words[0].starts_with("EVAL")) return nullptr;
-    for (const auto* const script : detail::scripts::all)
-        if (words[1] == script->text || words[1] == script->sha1) return script;
-    return nullptr;
-}
-
-/// An argument of a script: 1 is the first.
-inline std::string argument(const support::CommandReader::Words& words, std::size_t number) {
-    return words.at(2 + std::stoul(words.at(2)) + number);
-}
+using support::argument;
+using support::script_of;
 
 /// Returns a name for what a command asks a server to do.
 inline std::string verb_of(const support::CommandReader::Words& words) {
@@ -172,7 +149,7 @@ struct WaitingWorld {
     /// That argument of each of these commands.
     std::vector<std::string> arguments(std::size_t node, std::string_view verb, std::size_t number) {
         std::vector<std::string> result;
-        for (const auto& it : all(node, verb)) result.push_back(argument(it.words, number));
+        for (const auto& it : all(node, verb)) result.emplace_back(argument(it.words, number));
         return result;
     }
     void forget_log() {

@@ -7,26 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/scripts.hpp"
+#include "support/script_calls.hpp"
 
 namespace redlock::sim {
 
 using Words = std::vector<std::string>;
 
-/// The script that the command runs; null if none.
-inline const detail::Script* script_of(const Words& words) {
-    if (words.size() < 3 || (words[0] != "EVAL" && words[0] != "EVALSHA")) return nullptr;
-    const auto it = std::ranges::find_if(detail::scripts::all, [&](const detail::Script* script) {
-        return words[1] == script->sha1 || words[1] == script->text;
-    });
-    return it == detail::scripts::all.end() ? nullptr : *it;
-}
-
-/// An argument of the script that the command runs: 1 is the owner.
-inline std::string_view argument(const Words& words, std::size_t number) {
-    const auto index = 2 + std::stoul(words[2]) + number;
-    return index < words.size() ? std::string_view{words[index]} : std::string_view{};
-}
+using support::argument;
+using support::script_of;
 
 /// Who signed it; empty if it is no command of a lock.
 inline std::string_view owner_of(const Words& words) {
