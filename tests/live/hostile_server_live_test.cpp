@@ -3,9 +3,9 @@
 #include "fake_redis_server.hpp"
 #include "live_world.hpp"
 #include "scheduling_delay.hpp"
+#include "support/process_state.hpp"
 
 #include <atomic>
-#include <filesystem>
 #include <optional>
 
 namespace redlock::test {
@@ -105,11 +105,6 @@ FakeRedisServer::Behavior behavior(const HostileBehavior& hostile, Beginning beg
     };
 }
 
-std::size_t open_descriptors() {
-    const std::filesystem::directory_iterator all{"/proc/self/fd"};
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 struct WithOneHostileNode : testing::TestWithParam<std::tuple<HostileBehavior, Beginning, Round>> {
     const HostileBehavior& hostile = std::get<0>(GetParam());
     const Beginning beginning = std::get<1>(GetParam());
@@ -162,12 +157,12 @@ TEST_P(WithOneHostileNode, TheLockStillWorks) {
     EXPECT_LE(report.detail.size(), 200U);
 
     for (int i = 0; i < 20; ++i) expect_success(two_rounds());
-    const auto descriptors = open_descriptors();
+    const auto open = support::descriptors().size();
     for (int i = 0; i < 100; ++i) expect_success(two_rounds());
     // A connection that may still get a reply is kept for a while (B5). There are at most 64, and both ends
     // are in this process.
     const auto kept = hostile.cause == Errc::timed_out ? 2U * 64U : 0U;
-    EXPECT_TRUE(wait_until([&] { return open_descriptors() <= descriptors + kept + 5; }))
+    EXPECT_TRUE(wait_until([&] { return support::descriptors().size() <= open + kept + 5; }))
         << "descriptors leak";
     for (auto& server : servers) EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }));
 }

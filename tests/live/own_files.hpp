@@ -10,6 +10,8 @@
 //     EXPECT_EQ(OwnFiles::lines_executed_by(world), 0U);
 #pragma once
 
+#include "support/process_state.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,7 +34,7 @@ public:
     /// these numbers.
     OwnFiles(const std::filesystem::path& directory, int kept) : directory_(directory) {
         int last = kept;
-        for (const int open : open_descriptors()) {
+        for (const int open : support::descriptors()) {
             if (open <= STDERR_FILENO || open == kept) continue;
             ::close(open);
             last = std::max(last, open);
@@ -69,12 +71,6 @@ public:
     }
 
 private:
-    static std::vector<int> open_descriptors() {
-        std::vector<int> open;
-        for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"})
-            open.push_back(std::stoi(entry.path().filename()));
-        return open;
-    }
     static std::string content_of(const std::filesystem::path& path) {
         std::ifstream file{path};
         return {std::istreambuf_iterator<char>{file}, {}};

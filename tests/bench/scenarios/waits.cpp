@@ -5,13 +5,13 @@
 #include "statistics.hpp"
 
 #include "support/cluster.hpp"
+#include "support/process_state.hpp"
 
 #include <redlock/redlock.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
 #include <stop_token>
 #include <string>
@@ -123,18 +123,13 @@ void trust(const Effort& effort, Report& report) {
     report.add(std::move(table));
 }
 
-std::size_t open_descriptors() {
-    const std::filesystem::directory_iterator all{"/proc/self/fd"};
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 /// The descriptors of a RedisNodes that many threads use.
 void descriptors(Report& report) {
     Table table{.scenario = "waits", .setting = "open descriptors", .columns = {"descriptors"}};
     for (const bool share : {true, false})
         for (const std::size_t count : {1U, 4U, 16U, 64U}) {
             support::Cluster servers;
-            const auto before = open_descriptors();
+            const auto before = support::descriptors().size();
             RedisNodes nodes{servers.uris(), {.round = Round::all_at_once, .share_connections = share}};
             std::vector<std::jthread> threads;
             for (std::size_t i = 0; i < count; ++i)
@@ -145,7 +140,7 @@ void descriptors(Report& report) {
                 });
             threads.clear();
             table.rows.push_back({std::to_string(count) + (share ? " threads" : " threads, own connections"),
-                                  {static_cast<double>(open_descriptors() - before)}});
+                                  {static_cast<double>(support::descriptors().size() - before)}});
         }
     report.add(std::move(table));
 }

@@ -1,33 +1,19 @@
 // Rules D3 and D11 if connections break: no SIGPIPE, no changed signal disposition, no descriptor that a
 // child program inherits, no password in any message.
 #include "fault_world.hpp"
+#include "support/process_state.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <csignal>
-#include <memory>
-#include <set>
 
 namespace redlock::test {
 namespace {
 
-/// Returns the open descriptors of this process.
-std::set<int> descriptors() {
-    std::set<int> result;
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir("/proc/self/fd"), &::closedir};
-    while (const auto* const entry = ::readdir(directory.get())) {
-        const std::string_view name{entry->d_name};
-        int descriptor = -1;
-        std::from_chars(name.data(), name.data() + name.size(), descriptor);
-        if (descriptor >= 0 && descriptor != ::dirfd(directory.get())) result.insert(descriptor);
-    }
-    return result;
-}
+using support::descriptors;
 
 /// Returns the handler and the flags of each signal.
 std::vector<std::pair<void (*)(int), int>> dispositions() {

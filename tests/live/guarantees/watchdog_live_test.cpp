@@ -2,12 +2,11 @@
 #include "watchdog_world.hpp"
 
 #include <unistd.h>
+#include "support/process_state.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -87,16 +86,13 @@ TEST(Watchdog, ServesManyThreads) {
 
 // ---- Its thread
 
-std::vector<std::filesystem::path> tasks() {
+std::set<pid_t> threads() {
     // A sanitizer starts a thread of its own with the first thread. A joined thread is listed for a moment
     // longer.
-    std::filesystem::path joined;
-    std::thread{[&] { joined = "/proc/self/task/" + std::to_string(::gettid()); }}.join();
-    EXPECT_TRUE(wait_until([&] { return !std::filesystem::exists(joined); }));
-    std::vector<std::filesystem::path> result;
-    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"})
-        result.push_back(task.path());
-    return result;
+    pid_t joined = 0;
+    std::thread{[&] { joined = ::gettid(); }}.join();
+    EXPECT_TRUE(wait_until([&] { return !support::threads().contains(joined); }));
+    return support::threads();
 }
 
 // C10, E. There is one thread for all locks on the same nodes, from construction to destruction. While locks
@@ -106,10 +102,10 @@ TEST(Watchdog, HasOneThreadForEachNodesObject) {
     LiveWorld world{3, short_timeout};
     LiveWorld others{1, short_timeout};
     ASSERT_TRUE(world.warm_up() && others.warm_up());
-    const auto before = tasks().size();
+    const auto before = threads().size();
     {
         Watchdog watchdog;
-        EXPECT_EQ(tasks().size(), before + 1);
+        EXPECT_EQ(threads().size(), before + 1);
         std::vector<Lock> locks;
         for (int i = 0; i < 50; ++i) {
             locks.push_back(world.lock("resource " + std::to_string(i), watched_by(watchdog, 600ms)));
@@ -117,34 +113,30 @@ TEST(Watchdog, HasOneThreadForEachNodesObject) {
         }
         const CommandMonitor monitor{world[0]};
         EXPECT_TRUE(wait_until([&] { return extensions(monitor) >= 100; }));
-        EXPECT_EQ(tasks().size(), before + 1);
+        EXPECT_EQ(threads().size(), before + 1);
 
         auto other = others.lock(watched_by(watchdog));
         ASSERT_THAT(other.acquire(), Succeeds());
-        EXPECT_EQ(tasks().size(), before + 2);
+        EXPECT_EQ(threads().size(), before + 2);
         EXPECT_THAT(other.release(), Succeeds());
         for (int i = 0; i < 20; ++i) {  // the previous thread may still finish its turn
             RedisNodes more{others.uris(), short_timeout};
             Lock another{more, the_resource, watched_by(watchdog)};
             ASSERT_THAT(another.acquire(), Succeeds());
         }
-        EXPECT_LE(tasks().size(), before + 4);
+        EXPECT_LE(threads().size(), before + 4);
     }
-    EXPECT_TRUE(wait_until([&] { return tasks().size() == before; }));
+    EXPECT_TRUE(wait_until([&] { return threads().size() == before; }));
 }
 
 // The program's signal handlers must not run in a thread of the library.
 TEST(Watchdog, BlocksAllSignalsInItsThread) {
-    const auto before = tasks();
+    const auto before = threads();
     Watchdog watchdog;
-    auto after = tasks();
-    std::erase_if(after, [&](const auto& task) { return std::ranges::find(before, task) != before.end(); });
+    auto after = threads();
+    std::erase_if(after, [&](const pid_t thread) { return before.contains(thread); });
     ASSERT_THAT(after, SizeIs(1));
-    std::ifstream status{after[0] / "status"};
-    std::string line;
-    while (std::getline(status, line) && !line.starts_with("SigBlk:")) {
-    }
-    const auto blocked = std::stoull(line.substr(line.find('\t')), nullptr, 16);
+    const auto blocked = support::blocked_signals(*after.begin());
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGALRM, SIGPIPE})
         EXPECT_TRUE((blocked >> (signal - 1) & 1U) != 0) << signal;
 }

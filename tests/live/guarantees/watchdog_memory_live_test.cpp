@@ -3,17 +3,16 @@
 // This program replaces operator new by an operator that fails in a selected thread.
 #include "watchdog_world.hpp"
 
+#include "support/process_state.hpp"
 #include "support/replaced_new.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <future>
 #include <new>
 #include <set>
-#include <string>
 
 namespace {
 
@@ -54,12 +53,7 @@ private:
     const Clock::time_point start_ = boot_clock().now();
 };
 
-std::set<pid_t> threads() {
-    std::set<pid_t> ids;
-    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"})
-        ids.insert(std::stoi(task.path().filename()));
-    return ids;
-}
+using support::threads;
 
 struct WatchdogWithoutMemory : testing::Test {
     /// Returns the id of the watchdog's thread, the only one that was started since.

@@ -3,6 +3,7 @@
 #include "live/forked_child.hpp"
 #include "live/own_files.hpp"
 #include "live/process/silent_address.hpp"
+#include "support/process_state.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <sys/syscall.h>
@@ -11,7 +12,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -309,10 +309,7 @@ TEST_F(Asio, LocksOfTwoNodesInOneContextUseTheirOwnServers) {
 
 // Every other lock is still sending its release when its nodes are destroyed.
 TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
-    const auto open_descriptors = [] {
-        return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
-    };
-    const auto before = open_descriptors();
+    const auto before = support::descriptors().size();
     for (int i = 0; i < 20; ++i) {
         RedisNodes others{cluster.uris(), {.node_timeout = 1s}};
         {
@@ -324,7 +321,7 @@ TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
         context.restart();
         EXPECT_TRUE(no_key_is_left());
     }
-    EXPECT_LT(open_descriptors(), before + 20) << "each of them had more than five";
+    EXPECT_LT(support::descriptors().size(), before + 20) << "each of them had more than five";
 }
 
 /// A handler for which there is no memory at first.

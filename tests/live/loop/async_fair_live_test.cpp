@@ -1,8 +1,8 @@
 // LockOptions::fair in a poll() loop, against real servers: the waiters of a loop queue in the order of their
 // age, also among processes, and share one connection to their home node.
-#include "live/process/process_state.hpp"
 #include "live/waiting/waiting_world.hpp"
 #include "poll_loop.hpp"
+#include "support/process_state.hpp"
 
 #include <redlock/async_lock.hpp>
 
@@ -16,6 +16,7 @@ namespace redlock::test {
 namespace {
 
 using std::chrono::seconds;
+using support::heap;
 
 /// The locks that have a turn in the queue of the home node (LocalQueues::with_turn).
 constexpr std::size_t with_turn = 4;

@@ -1,6 +1,6 @@
 // The threads of background tasks at exit() and after fork(). This program replaces operator new, so that a
 // test can fork while a mutex is locked.
-#include "process_state.hpp"
+#include "support/process_state.hpp"
 
 #include "live/forked_child.hpp"
 #include "support/replaced_new.hpp"
@@ -40,6 +40,7 @@ void redlock::support::before_allocation() {
 namespace redlock::test {
 namespace {
 
+using support::threads;
 using namespace std::chrono_literals;
 using support::wait_until;
 
@@ -60,7 +61,7 @@ TEST(BackgroundThread, CallsTheFunctionAgainIfItIsStartedDuringACall) {
         task->start();
         report(wait_until([&] { return calls == 1; }) ? "called" : "not called");
         task->start();
-        report(wait_until([] { return tasks() == 2; }) ? "one thread" : "several threads");
+        report(wait_until([] { return threads().size() == 2; }) ? "one thread" : "several threads");
         ends = true;
         ends.notify_all();
         report(wait_until([&] { return calls == 2; }) ? "called again" : "not called again");
@@ -92,14 +93,14 @@ TEST(BackgroundThread, IsNotStartedWhenExitHasWaitedForTheOthers) {
     static std::function<void()> late;
     ForkedChild child{[](auto report) {
         late = [report] {
-            report(wait_until([] { return tasks() == 1; }) ? "has waited" : "has not waited");
+            report(wait_until([] { return threads().size() == 1; }) ? "has waited" : "has not waited");
             std::atomic<bool> ends{false};
             const auto task = task_of([&](auto) {
                 ends.wait(false);
                 return Clock::never();
             });
             task->start();
-            report(tasks() == 1 ? "not started" : "started");
+            report(threads().size() == 1 ? "not started" : "started");
             ends = true;
             ends.notify_all();
         };
@@ -124,7 +125,7 @@ TEST(BackgroundThread, IsNotStartedBehindAnExitThatBeginsMeanwhile) {
             late = [report] {
                 exited = true;
                 // The thread of the task ends soon, if there is one.
-                (void)wait_until([] { return started && tasks() == 2; });
+                (void)wait_until([] { return started && threads().size() == 2; });
                 report("exited");
             };
             (void)std::atexit([] { late(); });  // called when exit() has waited for threads
@@ -190,7 +191,7 @@ TEST(BackgroundThread, EndsIfTheFunctionRunsOutOfMemory) {
             throw std::bad_alloc{};
         });
         task->start();
-        report(wait_until([&] { return calls > 0 && tasks() == 1; }) ? "ended" : "runs");
+        report(wait_until([&] { return calls > 0 && threads().size() == 1; }) ? "ended" : "runs");
         report(std::to_string(calls) + " calls");
     }};
     EXPECT_EQ(child.receive(), "ended");

@@ -1,7 +1,7 @@
 // Rule D5: names are resolved, all their addresses are tried, and no resolution blocks beyond the deadline.
 #include "fake_dns.hpp"
-#include "process_state.hpp"
 #include "silent_address.hpp"
+#include "support/process_state.hpp"
 
 #include "live/forked_child.hpp"
 #include "live/live_world.hpp"
@@ -16,8 +16,6 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +24,9 @@
 namespace redlock::test {
 namespace {
 
+using support::blocked_signals;
+using support::descriptors;
+using support::threads;
 using testing::Le;
 
 /// A limit far above the expected time, so that it holds on a busy machine.
@@ -35,7 +36,7 @@ constexpr auto soon = 5s;
 /// thread.
 std::size_t tasks_before() {
     std::thread{[] {}}.join();
-    return tasks();
+    return threads().size();
 }
 
 std::string at(const std::string& name, const RedisServer& server) {
@@ -190,7 +191,7 @@ TEST_P(AHostNameAmongThree, DoesNotAffectTheOtherNodesIfItsLookUpHangs) {
         const auto result = lock.try_acquire();
         return lock.release() && result.nodes()[0].vote == Vote::granted;
     }));
-    EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
+    EXPECT_TRUE(wait_until([&] { return threads().size() <= before; })) << "the thread ends with the look-up";
 }
 
 TEST(HangingLookUps, DoNotExceedTheDeadlineAndAreReportedAsTimedOut) {
@@ -218,10 +219,10 @@ TEST(HangingLookUps, UseOneThreadForEachNameHoweverManyNodesAreCreated) {
             Lock lock{nodes, "resource"};
             EXPECT_FALSE(lock.try_acquire());
         }
-        EXPECT_THAT(tasks(), Le(before + 1));
+        EXPECT_THAT(threads().size(), Le(before + 1));
         EXPECT_EQ(lookups_of(hanging.name()), 1U);
     }
-    EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
+    EXPECT_TRUE(wait_until([&] { return threads().size() <= before; })) << "the thread ends with the look-up";
 }
 
 // The answers of the Sentinels must be recent when the connection to the server is begun.
@@ -244,16 +245,9 @@ TEST(HangingLookUps, DoNotProlongAQueryOfTheSentinels) {
 }
 
 /// Returns how many threads of this process do not block SIGTERM.
-std::size_t threads_that_handle_sigterm() {
-    constexpr auto sigterm = 1ULL << (SIGTERM - 1);
-    std::size_t count = 0;
-    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
-        std::ifstream status{task.path() / "status"};
-        for (std::string line; std::getline(status, line);)
-            if (line.starts_with("SigBlk:") && (std::stoull(line.substr(7), nullptr, 16) & sigterm) == 0)
-                ++count;
-    }
-    return count;
+std::ptrdiff_t threads_that_handle_sigterm() {
+    return std::ranges::count_if(
+        threads(), [](pid_t thread) { return (blocked_signals(thread) & 1ULL << (SIGTERM - 1)) == 0; });
 }
 
 // A signal is meant for the threads of the user.
@@ -273,10 +267,10 @@ TEST(ThreadsOfResolutions, HandleNoSignals) {
 }
 
 TEST(AResolution, LeavesNoDescriptorOpen) {
-    const auto before = descriptors();
+    const auto before = descriptors().size();
     const auto find = [](const std::stop_token&) { return Resolution::Found{}; };
     Resolution::in_thread(find).reset();
-    EXPECT_THAT(descriptors(), Le(before));
+    EXPECT_THAT(descriptors().size(), Le(before));
 }
 
 // D10. The thread that resolves a name for the parent does not exist in a child.

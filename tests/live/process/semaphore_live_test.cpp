@@ -1,6 +1,6 @@
 // A hundred threads take turns, twenty times each, for three slots. In addition, two thousand threads wait at
 // the same time.
-#include "process_state.hpp"
+#include "support/process_state.hpp"
 
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"
@@ -18,6 +18,8 @@
 
 namespace redlock::test {
 namespace {
+
+using support::heap;
 
 constexpr std::size_t slots = 3;
 constexpr std::size_t threads = 100;

@@ -1,6 +1,6 @@
 // Rule E for threads and operations of a loop that share connections: failed rounds leave memory, descriptors
 // and threads unchanged, while a minority of the nodes fails again and again.
-#include "process_state.hpp"
+#include "support/process_state.hpp"
 
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"
@@ -15,6 +15,7 @@
 namespace redlock::test {
 namespace {
 
+using support::Footprint;
 using testing::Le;
 
 std::string own_resource(std::size_t number) {
@@ -56,7 +57,7 @@ protected:
         Footprint now;
         const auto is_flat = [&] {
             return now.heap <= before.heap + bytes && now.descriptors <= before.descriptors + connections &&
-                   now.tasks <= before.tasks;
+                   now.threads <= before.threads;
         };
         (void)wait_until(
             [&] {
@@ -67,7 +68,7 @@ protected:
             30s);
         EXPECT_THAT(now.heap, Le(before.heap + bytes)) << "after " << before.heap;
         EXPECT_THAT(now.descriptors, Le(before.descriptors + connections));
-        EXPECT_THAT(now.tasks, Le(before.tasks));
+        EXPECT_THAT(now.threads, Le(before.threads));
     }
 
     static constexpr std::size_t nodes = 5;

@@ -1,5 +1,5 @@
 // Rule E: tens of thousands of attempts leave memory, descriptors and threads unchanged, and print nothing.
-#include "process_state.hpp"
+#include "support/process_state.hpp"
 
 #include "live/faults/fault_world.hpp"
 
@@ -34,6 +34,9 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 namespace redlock::test {
 namespace {
 
+using support::descriptors;
+using support::Footprint;
+using support::threads;
 using testing::Le;
 
 constexpr std::size_t bytes = 16U * 1024U;
@@ -47,7 +50,7 @@ void expect_flat(const Footprint& before, std::size_t connections) {
         << "after " << before.heap;
     EXPECT_THAT(now.descriptors, Le(before.descriptors + connections));
     // A thread of the first attempts may have ended since. One may look after a release without a reply.
-    EXPECT_THAT(now.tasks, Le(before.tasks + 1));
+    EXPECT_THAT(now.threads, Le(before.threads + 1));
 }
 
 /// Makes failing attempts on a resource that another lock holds. Each is cleaned up.
@@ -182,8 +185,8 @@ TEST(TheLibrary, EndsTheThreadsThatResolveNames) {
         EXPECT_EQ(started_threads.load(), started + 2)
             << "one look-up for each name: another connection needs no other look-up";
     }
-    EXPECT_TRUE(wait_until([&] { return tasks() == before.tasks; }));
-    EXPECT_EQ(descriptors(), before.descriptors);
+    EXPECT_TRUE(wait_until([&] { return threads().size() == before.threads; }));
+    EXPECT_EQ(descriptors().size(), before.descriptors);
 }
 
 }  // namespace
