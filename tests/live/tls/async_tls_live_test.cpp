@@ -3,29 +3,16 @@
 #include "tls_world.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace redlock::test {
 namespace {
 
-/// Three servers that speak TLS only.
-struct TlsInALoop : TlsWorld {
-    static RedisConfig tls_only() { return RedisConfig{}.line("port 0"); }
-
-    std::vector<Endpoint> endpoints(const Authority& trusted) const {
-        std::vector<Endpoint> result;
-        for (const auto& server : servers) result.push_back(server.endpoint(trusted));
-        return result;
-    }
+struct TlsInALoop : TlsServers {
     std::size_t keys_of(std::string_view owner) {
         return static_cast<std::size_t>(
             std::ranges::count_if(servers, [&](auto& server) { return holder(*server) == owner; }));
     }
-
-    std::array<TlsServer, 3> servers{TlsServer{good, authority, Clients::are_anybody, tls_only()},
-                                     TlsServer{good, authority, Clients::are_anybody, tls_only()},
-                                     TlsServer{good, authority, Clients::are_anybody, tls_only()}};
 };
 
 TEST_F(TlsInALoop, ALockIsExtendedByTheWatchdogAndExcludesOthers) {

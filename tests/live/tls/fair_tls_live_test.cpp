@@ -1,25 +1,16 @@
 // LockOptions::fair over TLS, including the connection of a waiter that is subscribed.
 #include "live/tls/tls_world.hpp"
 
-#include <deque>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace redlock::test {
 namespace {
 
-struct FairTls : TlsWorld {
-    void SetUp() override {
-        std::vector<Endpoint> endpoints;
-        for (int i = 0; i < 3; ++i)
-            endpoints.push_back(servers.emplace_back(good, authority).endpoint(authority));
-        nodes.emplace(std::move(endpoints), patient());
-    }
-    Lock lock() { return Lock{*nodes, the_resource, {.ttl = 1min, .retry = {.delay = 1min}, .fair = true}}; }
+struct FairTls : TlsServers {
+    Lock lock() { return Lock{nodes, the_resource, {.ttl = 1min, .retry = {.delay = 1min}, .fair = true}}; }
 
-    std::deque<TlsServer> servers{};
-    std::optional<RedisNodes> nodes{};
+    RedisNodes nodes{endpoints(authority), patient()};
 };
 
 TEST_F(FairTls, ReleaseWakesAWaiter) {

@@ -1,29 +1,16 @@
 // Section D of the rules over TLS: no fault of a network or a server takes longer, or has another outcome.
-#include "support/tcp_proxy.hpp"
 #include "tls_world.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <thread>
 
 namespace redlock::test {
 namespace {
 
-using support::TcpProxy;
-
-/// Three servers with TLS, each behind a proxy.
-class TlsFaults : public TlsWorld, public testing::WithParamInterface<Round> {
+class TlsFaults : public TlsServersBehindLinks, public testing::WithParamInterface<Round> {
 protected:
-    TlsFaults() {
-        for (auto& server : servers) {
-            auto& link = links.emplace_back(server.port());
-            endpoints.push_back(server.endpoint(authority));
-            endpoints.back().port = link.port();
-        }
-    }
-
     RedisNodes nodes(milliseconds node_timeout = 5s) const {
-        return RedisNodes{endpoints, {.node_timeout = node_timeout, .round = GetParam()}};
+        return RedisNodes{link_endpoints, {.node_timeout = node_timeout, .round = GetParam()}};
     }
 
     /// Returns when all three have granted and released.
@@ -35,11 +22,6 @@ protected:
             return count(lock.release(), Vote::granted) == 3;
         }));
     }
-
-    std::array<TlsServer, 3> servers{TlsServer{good, authority}, TlsServer{good, authority},
-                                     TlsServer{good, authority}};
-    std::deque<TcpProxy> links{};
-    std::vector<Endpoint> endpoints{};
 };
 
 INSTANTIATE_TEST_SUITE_P(EachRound, TlsFaults, each_round(), by_round);

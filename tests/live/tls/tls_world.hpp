@@ -10,6 +10,9 @@
 #include "support/reserved_port.hpp"
 #include "support/temporary_directory.hpp"
 
+#include <algorithm>
+#include <array>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -64,6 +67,34 @@ struct TlsWorld : testing::Test {
     Authority authority{directory / "authority"};
     Authority stranger{directory / "stranger"};
     CertificateFiles good = authority.issue({.names = {support::loopback_name, "127.0.0.1"}});
+};
+
+/// Three servers that speak TLS only.
+struct TlsServers : TlsWorld {
+    static RedisConfig tls_only() { return RedisConfig{}.line("port 0"); }
+
+    std::vector<Endpoint> endpoints(const Authority& trusted) const {
+        std::vector<Endpoint> result;
+        for (const auto& server : servers) result.push_back(server.endpoint(trusted));
+        return result;
+    }
+    bool clean() {
+        return std::ranges::all_of(servers, [](auto& server) { return server->command({"DBSIZE"}) == "0"; });
+    }
+
+    std::array<TlsServer, 3> servers{TlsServer{good, authority, Clients::are_anybody, tls_only()},
+                                     TlsServer{good, authority, Clients::are_anybody, tls_only()},
+                                     TlsServer{good, authority, Clients::are_anybody, tls_only()}};
+};
+
+/// The same servers, each behind a proxy.
+struct TlsServersBehindLinks : TlsServers {
+    TlsServersBehindLinks() {
+        for (auto& endpoint : link_endpoints) endpoint.port = links.emplace_back(endpoint.port).port();
+    }
+
+    std::deque<TcpProxy> links{};
+    std::vector<Endpoint> link_endpoints = endpoints(authority);
 };
 
 inline NodesOptions patient(Round round = Round::sequential) {

@@ -75,7 +75,7 @@ TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByStaticNodes) {
 // The thread that sends the release uses OpenSSL, which ends with the process.
 TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByNodesThatAreNeverDestroyed) {
     expect_clean_after_exit([&](auto slowed) {
-        static auto* const nodes = new RedisNodes{endpoints, options};
+        static auto* const nodes = new RedisNodes{link_endpoints, options};
         auto locks = acquire_two(*nodes);
         slowed();
         for (auto& lock : locks) lock.unlock();

@@ -1,30 +1,16 @@
 // Locks whose connections are still being made when unlock() returns.
 #pragma once
 
-#include "support/tcp_proxy.hpp"
 #include "tls_world.hpp"
 
-#include <algorithm>
-#include <array>
 #include <deque>
-#include <vector>
 
 namespace redlock::test {
 
-using support::TcpProxy;
-
-/// Three servers with TLS, each behind a proxy. A slow handshake takes 4 s, which is more than an eighth of
-/// node_timeout. So unlock() does not wait for its end.
-struct UnsentRelease : TlsWorld {
-    UnsentRelease() {
-        for (auto& server : servers) {
-            auto& link = links.emplace_back(server.port());
-            endpoints.push_back(server.endpoint(authority));
-            endpoints.back().port = link.port();
-        }
-    }
-
-    RedisNodes make_nodes() const { return RedisNodes{endpoints, options}; }
+/// A slow handshake takes 4 s, which is more than an eighth of node_timeout. So unlock() does not wait for
+/// its end.
+struct UnsentRelease : TlsServersBehindLinks {
+    RedisNodes make_nodes() const { return RedisNodes{link_endpoints, options}; }
 
     /// Returns two locks on different resources.
     static std::deque<Lock> acquire_two(RedisNodes& nodes) {
@@ -48,9 +34,6 @@ struct UnsentRelease : TlsWorld {
         for (auto& lock : locks) lock.unlock();
     }
 
-    bool clean() {
-        return std::ranges::all_of(servers, [](auto& server) { return server->command({"DBSIZE"}) == "0"; });
-    }
     /// Expects that a lock that was unlocked after slow_down() leaves no key for longer than node_timeout.
     void expect_clean_in_time() {
         EXPECT_TRUE(wait_until([&] { return clean(); }));
@@ -58,11 +41,7 @@ struct UnsentRelease : TlsWorld {
     }
 
     const NodesOptions options{.node_timeout = 20s};
-    std::array<TlsServer, 3> servers{TlsServer{good, authority}, TlsServer{good, authority},
-                                     TlsServer{good, authority}};
-    std::deque<TcpProxy> links{};
     Clock::time_point slow_since{};
-    std::vector<Endpoint> endpoints{};
 };
 
 }  // namespace redlock::test
