@@ -15,6 +15,8 @@
 namespace redlock::test {
 namespace {
 
+constexpr auto nothing = "0 ended, 0 transfers";
+
 struct ForkedLoop : testing::Test, MemoryLoopWorld {
     ForkedLoop() : MemoryLoopWorld{{.node_timeout = 50ms, .round = Round::all_at_once}} {}
 
@@ -22,6 +24,14 @@ struct ForkedLoop : testing::Test, MemoryLoopWorld {
     /// from them since `then`.
     void tell(const Report& report, std::size_t then) {
         report(std::to_string(ended) + " ended, " + std::to_string(transfers() - then) + " transfers");
+    }
+    void expect_that_a_child_does_nothing_for(Clock::duration span) {
+        const auto then = transfers();
+        const ForkedChild child{[&](const Report& report) {
+            run_for(span);
+            tell(report, then);
+        }};
+        EXPECT_EQ(child.receive(), nothing);
     }
     Completion end() {
         return [this](const Result&) { ++ended; };
@@ -42,18 +52,11 @@ struct ForkedLoop : testing::Test, MemoryLoopWorld {
     std::size_t ended = 0;
 };
 
-constexpr auto nothing = "0 ended, 0 transfers";
-
 TEST_F(ForkedLoop, ReadsNoReplyOfTheParent) {
     lock->try_acquire(end());
     while (!executed_everywhere("SET")) loop.run_once(Clock::never());
     ASSERT_EQ(ended, 0U) << "the replies are on their way";
-    const auto then = transfers();
-    const ForkedChild child{[&](const Report& report) {
-        run_for(1s);
-        tell(report, then);
-    }};
-    EXPECT_EQ(child.receive(), nothing);
+    expect_that_a_child_does_nothing_for(1s);
     run_for(1s);
     EXPECT_EQ(ended, 1U);
 }
@@ -63,12 +66,7 @@ TEST_F(ForkedLoop, HandlesNoTimerOfTheParent) {
     lock->acquire_for(1h, end());
     run_for(10s);
     ASSERT_EQ(ended, 0U) << "it pauses between its attempts";
-    const auto then = transfers();
-    const ForkedChild child{[&](const Report& report) {
-        run_for(1min);
-        tell(report, then);
-    }};
-    EXPECT_EQ(child.receive(), nothing);
+    expect_that_a_child_does_nothing_for(1min);
 }
 
 TEST_F(ForkedLoop, NeitherItsShutdownNorItsDestructionTouchesTheLoopOrTheServers) {

@@ -122,18 +122,13 @@ TEST_F(HostileHomeThatWakes, ByMessagesWithoutEndCausesTwoAttemptsInAPauseAtMost
     expect_two_in_a_pause(attempts());
 }
 
-TEST_F(HostileHome, CausesNoPollsByForeignMessages) {
+// The server answers the withdrawal of a ticket that is not in the queue by waking the next waiter. Messages
+// of other clients must not cause that, because the woken waiter begins a pause after an attempt in vain.
+TEST_F(HostileHome, CausesNeitherPollsNorWithdrawalsByForeignMessages) {
     home_publishes_ticket_with("7");
     (void)lock(alice, {.delay = 10s}).acquire_for(3s);
     EXPECT_LE(all(0, "enter").size(), 26U) << "one after each pause of 125 to 250 ms";
     EXPECT_LE(attempts_at_another_node(), 14U);
-}
-
-// The server answers the withdrawal of a ticket that is not in the queue by waking the next waiter. Messages
-// of other clients must not cause that, because the woken waiter begins a pause after an attempt in vain.
-TEST_F(HostileHome, CausesNoWithdrawalsByForeignMessages) {
-    home_publishes_ticket_with("7");
-    (void)lock(alice, {.delay = 10s}).acquire_for(3s);
     EXPECT_LE(all(0, "wake").size(), 1U) << "the waiter leaves the queue at the end";
 }
 

@@ -163,6 +163,19 @@ public:
 
 class WaiterWithoutATurn : public testing::Test {
 protected:
+    /// Its turn comes, and the home node tells it this place.
+    void expect_to_wait_at_its_turn(const QueuePlace& told) {
+        std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
+        operation.resume();
+        *std::get<flow::PendingListen>(operation.pending()).listens = true;
+        operation.resume();
+        auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
+        votes.refuse(0);
+        votes[0].place = told;
+        operation.resume();
+        EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending()));
+    }
+
     MemoryClock clock{};
     SeededEntropy entropy{1};
     NodesOfALoop nodes{};
@@ -200,15 +213,7 @@ TEST_F(WaiterWithoutATurn, MakesNoAttemptAsSoonAsItsTurnComes) {
     const auto flow = place.wait(clock.now() + 1min);
     operation.start(flow);
     clock.pass_to(clock.now() + 8 * algorithm::poll_interval);
-    std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
-    operation.resume();
-    *std::get<flow::PendingListen>(operation.pending()).listens = true;
-    operation.resume();
-    auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
-    votes.refuse(0);
-    votes[0].place = {.held = QueuePlace::Held::by_holder, .in_front = 0};
-    operation.resume();
-    EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending())) << "it waits";
+    expect_to_wait_at_its_turn({.held = QueuePlace::Held::by_holder, .in_front = 0});
 }
 
 // Meanwhile the waiters before it have seen the holder, and have made the attempts that were due.
@@ -216,15 +221,7 @@ TEST_F(WaiterWithoutATurn, CountsItsTimeFromItsTurnOn) {
     const auto flow = place.wait(Clock::never());
     operation.start(flow);
     clock.pass_to(clock.now() + 1min);
-    std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
-    operation.resume();
-    *std::get<flow::PendingListen>(operation.pending()).listens = true;
-    operation.resume();
-    auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
-    votes.refuse(0);
-    votes[0].place = {.held = QueuePlace::Held::by_waiter, .in_front = 3};
-    operation.resume();
-    EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending())) << "it waits";
+    expect_to_wait_at_its_turn({.held = QueuePlace::Held::by_waiter, .in_front = 3});
 }
 
 TEST_F(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {

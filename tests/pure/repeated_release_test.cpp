@@ -498,6 +498,23 @@ struct RepeatedReleaseInALoop : testing::Test, MemoryLoopWorld {
         ASSERT_TRUE(end_of([this](Completion done) { lock->acquire(std::move(done)); }));
         run_for(5ms);
     }
+    void release_at_busy_server() {
+        acquire();
+        make_busy(network.server(1));
+        lock.reset();
+        run_for(1s);
+    }
+    /// The connection to node 1 is still being made when the loop ends.
+    void release_at_unreachable_server() {
+        acquire();
+        auto& server = network.server(1);
+        server.close_connections(now());
+        run_for(5ms);
+        server.unreachable = true;
+        lock.reset();
+        run_for(1ms);
+        of_loop.reset();
+    }
     /// The first round shows that the node answers.
     void ask_twice() {
         for (int i = 0; i < 2; ++i) (void)query(*nodes, "another");
@@ -520,10 +537,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgain) {
 }
 
 TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
-    acquire();
-    make_busy(network.server(1));
-    lock.reset();
-    run_for(1s);
+    release_at_busy_server();
     ASSERT_NE(holder(1), "(nil)");
     network.server(1).refuses_command = {};
     ask_twice();
@@ -531,10 +545,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
 }
 
 TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
-    acquire();
-    make_busy(network.server(1));
-    lock.reset();
-    run_for(1s);
+    release_at_busy_server();
     of_loop->shut_down();
     ASSERT_NE(holder(1), "(nil)");
     network.server(1).refuses_command = {};
@@ -542,16 +553,9 @@ TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasB
     EXPECT_EQ(holder(1), "(nil)");
 }
 
-// The connection is still being made when the loop ends.
 TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClosed) {
-    acquire();
+    release_at_unreachable_server();
     auto& server = network.server(1);
-    server.close_connections(now());
-    run_for(5ms);
-    server.unreachable = true;
-    lock.reset();
-    run_for(1ms);
-    of_loop.reset();
     network.pass(60ms);
     // Closes the connections of the former loop.
     AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
@@ -563,14 +567,8 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
 
 // Nothing waits for the sockets then. They accept the bytes at once.
 TEST_F(RepeatedReleaseInALoop, IsSentByAFormerLoopWhenAnotherLoopEnds) {
-    acquire();
+    release_at_unreachable_server();
     auto& server = network.server(1);
-    server.close_connections(now());
-    run_for(5ms);
-    server.unreachable = true;
-    lock.reset();
-    run_for(1ms);
-    of_loop.reset();
     ASSERT_NE(holder(1), "(nil)");
     server.unreachable = false;
     for (int i = 0; i < 5; ++i) {

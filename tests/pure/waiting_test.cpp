@@ -23,15 +23,9 @@ struct WaitingForOthers : Waiting {
 
 // ---- The way of a waiter
 
-// Who subscribed only then could miss the very message that is meant for it.
-TEST_F(Waiting, ListensBeforeItEntersTheQueue) {
-    bob_holds_for(100ms);
-    auto mine = lock(alice, {.delay = 10s});
-    EXPECT_TRUE(mine.acquire_for(1s));
-    EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake", "leave and set"));
-}
-
-TEST_F(Waiting, EndsWithTheRelease) {
+// Who subscribed only then could miss the very message that is meant for it. The other nodes know of no
+// queue.
+TEST_F(Waiting, ListensBeforeItEntersTheQueueAndEndsWithTheRelease) {
     bob_holds_for(100ms);
     auto mine = lock(alice, {.delay = 10s});
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1s)); });
@@ -39,13 +33,7 @@ TEST_F(Waiting, EndsWithTheRelease) {
     EXPECT_TRUE(mine.valid());
     for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(holder(node), mine.owner());
     EXPECT_THAT(queued(0), IsEmpty());
-}
-
-// The others know of no queue.
-TEST_F(Waiting, SendsTheDequeueToTheHomeNodeOnly) {
-    bob_holds_for(100ms);
-    auto mine = lock(alice);
-    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake", "leave and set"));
     EXPECT_THAT(verbs(1), ElementsAre("SET", "delete", "wake", "SET"));
     EXPECT_THAT(verbs(2), ElementsAre("wake", "SET"));
 }
@@ -150,10 +138,15 @@ TEST_F(Waiting, OutlastsTheRemainingMinimumHoldTime) {
 
 // ---- How often it asks
 
-TEST_F(WaitingForOthers, PollsAfterEachRetryPauseIfItIsFirst) {
+TEST_F(WaitingForOthers, PollsAfterEachRetryPauseIfItIsFirstAndKeepsItsAge) {
     (void)lock(alice, {.delay = 40ms}).acquire_for(200ms);
     EXPECT_GE(intervals().size(), 4U);
     EXPECT_THAT(intervals(), Each(AllOf(Ge(20ms), Le(43ms))));
+    const auto questions = all(0, "enter");
+    for (const auto& it : questions) {
+        const std::chrono::microseconds since{std::stoll(std::string{argument(it.words, 3)})};
+        EXPECT_LE(it.when - since - (questions.front().when - 3ms), 1ms);
+    }
 }
 
 TEST_F(Waiting, PollsLessOftenWithMoreWaitersInFront) {
@@ -225,6 +218,8 @@ TEST_F(WaitingForOthers, MakesAnAttemptEachPollIntervalIfItIsFirst) {
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(9s)); });
     EXPECT_GE(took, algorithm::poll_interval);
     EXPECT_LE(took, algorithm::poll_interval + 30ms);
+    EXPECT_THAT(all(0, "leave and set"), IsEmpty());
+    EXPECT_THAT(queued(0), IsEmpty()) << "it leaves the queue after an attempt that succeeds";
 }
 
 // Out of the queue, it would miss a release.
@@ -233,16 +228,6 @@ TEST_F(WaitingForOthers, KeepsItsPlaceDuringSuchAnAttempt) {
     EXPECT_FALSE(mine.acquire_for(2 * algorithm::poll_interval));
     EXPECT_THAT(all(0, "SET"), SizeIs(3)) << "the first attempt, one that looks around, and the last";
     EXPECT_THAT(all(0, "enter"), SizeIs(Ge(2U)));
-    EXPECT_THAT(all(0, "leave and set"), IsEmpty());
-    EXPECT_THAT(queued(0), IsEmpty());
-}
-
-TEST_F(WaitingForOthers, LeavesTheQueueIfSuchAnAttemptSucceeds) {
-    after(10ms, [&] {
-        for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
-    });
-    auto mine = lock(alice, {.delay = 20ms});
-    EXPECT_TRUE(mine.acquire_for(9s));
     EXPECT_THAT(all(0, "leave and set"), IsEmpty());
     EXPECT_THAT(queued(0), IsEmpty());
 }
@@ -842,16 +827,6 @@ TEST_F(WaitingForOthers, MovesToTheNextNodeIfItGetsNoReply) {
     const auto waited = std::stoi(std::string{argument(questions.front().words, 3)});
     EXPECT_GE(waited, 150'000);
     EXPECT_LE(waited, 200'000) << "a node_timeout, and a question";
-}
-
-TEST_F(WaitingForOthers, KeepsItsAgeFromPollToPoll) {
-    (void)lock(alice, {.delay = 20ms}).acquire_for(200ms);
-    const auto questions = all(0, "enter");
-    ASSERT_GE(questions.size(), 5U);
-    for (const auto& it : questions) {
-        const std::chrono::microseconds since{std::stoll(std::string{argument(it.words, 3)})};
-        EXPECT_LE(it.when - since - (questions.front().when - 3ms), 1ms);
-    }
 }
 
 // on_lost may destroy the lock, and then the nodes, in the thread of the watchdog (lock.hpp). The waiter,
