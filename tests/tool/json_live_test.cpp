@@ -92,6 +92,17 @@ public:
         return object;
     }
 
+    /// Shows a resource that is free, and then held with a description. Returns its lock.
+    Lock free_and_then_held(LiveWorld& world, const std::string& command) {
+        EXPECT_EQ(run(world, {command, the_resource}).at("state"), "free");
+        auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_TRUE(wait_until([&] {
+            return run(world, {command, the_resource}).at("holder") == "host=web1";
+        }));
+        return lock;
+    }
+
     void expect_that_the_manual_says_so() const {
         const auto manual = fields_of_manual();
         const auto section = manual.find(commands_);
@@ -148,12 +159,7 @@ TEST(LeaseJson, HasTheFieldsOfTheManual) {
 TEST(StatusJson, HasTheFieldsOfTheManual) {
     Shown shown;
     LiveWorld world{3};
-    EXPECT_EQ(shown.run(world, {"status", the_resource}).at("state"), "free");
-    auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_TRUE(wait_until([&] {
-        return shown.run(world, {"status", the_resource}).at("holder") == "host=web1";
-    }));
+    const auto lock = shown.free_and_then_held(world, "status");
     ASSERT_EQ(world[0].command({"DEL", the_resource}), "1");
     ASSERT_EQ(world[0].command({"LPUSH", the_resource, "1"}), "1");
     EXPECT_EQ(shown.run(world, {"status", the_resource})["nodes"][0].at("type"), "list");
@@ -170,12 +176,7 @@ TEST(StatusJson, HasTheFieldsOfTheManual) {
 TEST(WhoJson, HasTheFieldsOfTheManual) {
     Shown shown;
     LiveWorld world{3};
-    EXPECT_EQ(shown.run(world, {"who", the_resource}).at("state"), "free");
-    auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_TRUE(wait_until([&] {
-        return shown.run(world, {"who", the_resource}).at("holder") == "host=web1";
-    }));
+    const auto lock = shown.free_and_then_held(world, "who");
     const auto held = shown.run(world, {"who", the_resource});
     EXPECT_EQ(held.at("owner"), lock.owner());
     EXPECT_EQ(held.at("held_on"), 3);

@@ -109,18 +109,13 @@ TEST_F(LeaseKeeper, ExtendsASlowlyAcquiredLockAtOnce) {
     world[0].thaw();
 }
 
-// Otherwise the file system of the directory could not be unmounted for as long as the keeper runs.
-TEST_F(LeaseKeeper, LeavesTheDirectoryOfTheCaller) {
+// Otherwise the file system of the directory could not be unmounted for as long as the keeper runs, and a
+// signal to the process group of the caller, or the end of its terminal, would end the keeper.
+TEST_F(LeaseKeeper, LeavesTheDirectoryAndTheSessionOfTheCaller) {
     ASSERT_EQ(world.run(acquire({})).status, 0);
     const auto left = keeper();
     const auto directory = "/proc/" + std::to_string(left) + "/cwd";
     EXPECT_TRUE(wait_until([&] { return std::filesystem::read_symlink(directory) == "/"; }, 10s));
-}
-
-// Neither a signal to the process group of the caller nor the end of its terminal ends the keeper.
-TEST_F(LeaseKeeper, LeavesTheSessionOfTheCaller) {
-    ASSERT_EQ(world.run(acquire({})).status, 0);
-    const auto left = keeper();
     EXPECT_TRUE(wait_until([&] { return ::getsid(left) == left; }, 10s));
 }
 
