@@ -456,8 +456,22 @@ TEST_P(LossReport, IsMadeIfTheHolderFindsTheLoss) {
 
 // ---- C9: a release() while the loss is reported
 
-/// A callback on lost() that blocks until the release() in another thread has returned.
 struct LossReportDuringARelease : Watched {
+    enum class FoundBy : bool { watchdog, holder };
+
+    /// Lets a lock be lost, and does this in a callback of lost(). If the holder's own extension finds the
+    /// loss, the callback runs in the thread of the holder. Expects that on_lost is not called.
+    void lose(FoundBy finder, const std::function<void()>& action) {
+        lock.emplace(held());
+        const std::stop_callback on_stop{lock->lost(), action};
+        world.forget(0, 1, 2);
+        if (finder == FoundBy::holder) {
+            EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
+        }
+        pass(10min);
+        EXPECT_THAT(losses, IsEmpty());
+    }
+    /// Blocks until the release() in another thread has returned.
     auto release_in_another_thread() {
         return [this] {
             std::thread{[this] {
@@ -471,58 +485,31 @@ struct LossReportDuringARelease : Watched {
 };
 
 TEST_F(LossReportDuringARelease, BeginsNoCallbackAfterReleaseHasReturned) {
-    lock.emplace(held());
-    const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
-    world.forget(0, 1, 2);
-    pass(10min);
-    EXPECT_TRUE(released);
-    EXPECT_THAT(losses, IsEmpty());
-    EXPECT_TRUE(queue.idle());
+    for (const auto finder : {FoundBy::watchdog, FoundBy::holder}) {
+        released = false;
+        lose(finder, release_in_another_thread());
+        EXPECT_TRUE(released);
+        EXPECT_TRUE(queue.idle()) << "the watchdog keeps nothing of a lock that was released";
+    }
 }
 
-// The holder's own extension finds the loss, and runs the callbacks of lost() in the holder's thread.
-TEST_F(LossReportDuringARelease, BeginsNoCallbackIfTheHolderFoundTheLoss) {
-    lock.emplace(held());
-    const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
-    world.forget(0, 1, 2);
-    EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
-    pass(10min);
-    EXPECT_TRUE(released);
-    EXPECT_THAT(losses, IsEmpty());
-    EXPECT_TRUE(queue.idle()) << "the watchdog keeps nothing of a lock that was released";
-}
-
-// In this case, the callback destroys the lock in the thread that is inside extend().
+// The callback destroys the lock in the thread that is inside extend().
 TEST_F(LossReportDuringARelease, LetsACallbackDestroyTheLockIfTheHolderFoundTheLoss) {
-    lock.emplace(held());
-    const std::stop_callback on_stop{lock->lost(), [&] { lock.reset(); }};
-    world.forget(0, 1, 2);
-    EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
-    pass(10min);
-    EXPECT_THAT(losses, IsEmpty());
+    lose(FoundBy::holder, [&] { lock.reset(); });
     EXPECT_TRUE(queue.idle());
 }
 
 TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseTheLock) {
-    lock.emplace(held());
-    const std::stop_callback on_stop{lock->lost(),
-                                     [&] { EXPECT_THAT(lock->release(), FailsWith(Errc::lost)); }};
-    world.forget(0, 1, 2);
-    pass(10min);
-    EXPECT_THAT(losses, IsEmpty());
+    lose(FoundBy::watchdog, [&] { EXPECT_THAT(lock->release(), FailsWith(Errc::lost)); });
     EXPECT_TRUE(world.clean());
 }
 
 // The next acquisition has its own report.
 TEST_F(LossReportDuringARelease, IsNotMadeForTheNextAcquisition) {
-    lock.emplace(held());
-    const std::stop_callback on_stop{lock->lost(), [&] {
-                                         EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
-                                         EXPECT_THAT(lock->acquire(), Succeeds());
-                                     }};
-    world.forget(0, 1, 2);
-    pass(10min);
-    EXPECT_THAT(losses, IsEmpty());
+    lose(FoundBy::watchdog, [&] {
+        EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    });
     EXPECT_TRUE(lock->valid());
     EXPECT_FALSE(lock->lost().stop_requested());
 }
