@@ -29,8 +29,13 @@ set -eu
 cd /redlock
 sh cmake/install-packages.sh build
 apt-get -q -y --no-install-recommends install clang libboost1.83-dev libasio-dev
+# The packages of two versions of Boost exclude one another.
+(cd /tmp && apt-get -q download libboost1.88-dev && dpkg-deb -x libboost1.88-dev_*.deb /newest)
 for compiler in g++ clang++; do
     $compiler --version | head -n 1
+    $compiler -std=c++20 -Wall -Werror -Wno-mismatched-new-delete -fsyntax-only -DREDLOCK_ASIO_BOOST \
+        -isystem /newest/usr/include -Iinclude tests/install/stranger_asio.cpp
+    echo "$compiler BOOST 1.88: passed"
     build=build/$compiler
     cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=$compiler -DCMAKE_UNITY_BUILD=ON -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_TOOL=OFF
