@@ -25,8 +25,8 @@ enum class Lane::Waited : std::uint8_t {
     and_was_not_sent,  ///< The thread has taken its round back.
 };
 
-/// A round and the thread that asks for it. The lane keeps the object for later rounds. So the leader can
-/// notify the thread without a mutex, even if the thread has returned meanwhile.
+/// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
+/// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker final : public detail::Linked<Asker>,
                           public detail::Linked<Asker, Woken>,
                           public RoundDriver::Owner {
@@ -55,6 +55,7 @@ public:
         round.reset();
         limits = {};
         failure = nullptr;
+        users = 1;
         is_new = true;
         has_ended = may_return = reads_first = false;
         waited_ = Waited::not_yet;
@@ -90,6 +91,7 @@ public:
     std::span<Tally> tallies{};
     bool has_copies = false;
 
+    std::atomic<int> users = 1;
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
     // Written by the leader, before it wakes the thread.
@@ -156,19 +158,29 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
 auto Lane::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
-        if (auto* const free = free_.take()) return OwnAsker{free, {this}};
+        if (auto* const free = free_.take()) {
+            --free_count_;
+            return OwnAsker{free, {this}};
+        }
     }
     return OwnAsker{new Asker{*this}, {this}};
 }
 
+/// Is called once by each user of the object.
 void Lane::recycle(Asker& asker) noexcept {
+    if (--asker.users > 0) return;
+    std::unique_ptr<Asker> surplus{&asker};
     asker.clear();
     const std::lock_guard guard{mutex_};
-    free_.add(asker);
+    if (free_count_ == most_free) return;
+    ++free_count_;
+    free_.add(*surplus.release());
 }
 
 /// Wakes a thread for this reason. Returns false if it has left.
 bool Lane::wake(Asker& asker, Waited reason) noexcept {
+    ++asker.users;
+    const OwnAsker user{&asker, {this}};
     if (asker.end_sleep(reason) != reason) return false;
     asker.notify();
     return true;
@@ -504,12 +516,15 @@ auto Lane::hand_over() noexcept -> Rest {
 /// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
 /// threads of all rounds in the inbox have left.
 auto Lane::resign() noexcept -> Resigned {
-    Asker* successor = nullptr;
+    OwnAsker successor{nullptr, {this}};
     {
         const std::lock_guard guard{mutex_};
         is_closed_ = false;
-        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it))
-            if (it->end_sleep(Waited::until_it_leads) == Waited::until_it_leads) successor = it;
+        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it)) {
+            if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
+            ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
+            successor.reset(it);
+        }
         if (!successor && !inbox_.empty()) return Resigned::not_yet;
         is_led_ = successor != nullptr;
     }

@@ -178,6 +178,9 @@ private:
     Resigned resign() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 
+    /// The number of unused objects that are kept.
+    static constexpr std::size_t most_free = 64;
+
     Network& network_;
     const Clock::duration node_timeout_;
     const Admits admits_;
@@ -191,6 +194,7 @@ private:
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     Askers free_{};  // they are used again
+    std::size_t free_count_ = 0;
 
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
