@@ -142,7 +142,8 @@ struct Request {
     NodeSet to = NodeSet{}.set();
 };
 
-/// The order in which the round of an acquisition asks the nodes. Other rounds always ask all at once.
+/// The order in which the round of an acquisition asks the nodes. Other rounds always ask all at once. (Nodes
+/// that have failed come later, or are left alone.)
 enum class Round : std::uint8_t {
     sequential,   ///< Asks one node after the other, in the configured order.
     all_at_once,  ///< Writes to all nodes, then reads the replies.

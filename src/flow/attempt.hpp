@@ -52,7 +52,7 @@ private:
     QueueTerms waking_;              ///< The terms of a release that wakes the next waiter.
     Lease candidate_{};              ///< The lease that the attempt tries to get.
     bool made_round_ = false;        ///< True if run() has ended after its round.
-    bool released_ = false;          ///< True if run() has ended, and no key is left.
+    bool released_ = false;          ///< True if run() has ended, and has left no release to do.
     bool may_have_woken_ = false;    ///< True if a release that wakes a waiter may have been sent.
     algorithm::RoundResult& round_;  ///< The votes on the SET, or on the counts that confirm the token.
 };

@@ -304,8 +304,8 @@ public:
 /// The memory for all frames of any operation. The tests check that it suffices.
 inline constexpr std::size_t memory_of_frames = 2048;
 
-/// An operation of the blocking front. It never needs the heap: there is also room for the votes of an
-/// attempt and of its release, with 64 bytes each for what is stored beside a Tally.
+/// An operation of the blocking front. Its frames and votes need no heap: there is also room for the votes of
+/// an attempt and of its release, with 64 bytes each for what is stored beside a Tally.
 using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.

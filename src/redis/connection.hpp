@@ -83,7 +83,8 @@ public:
     bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
-    /// Returns when the connection was begun or last became idle.
+    /// Returns when the connection was begun or last became idle. If Sentinels name the server, this is its
+    /// last sign of life (link.cpp).
     Clock::time_point since() const noexcept { return since_; }
     void became_idle(Clock::time_point now) noexcept { since_ = now; }
     /// Returns the resolution that has found the server.

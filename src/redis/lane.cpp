@@ -490,9 +490,9 @@ void Lane::give_up(Asker& own) noexcept {
     wake_ended(&own);
 }
 
-/// Names a waiting thread as the leader. If there is none, writes everything, and leaves without one. Returns
-/// what is left to do if nobody leads any more: the sockets have not accepted all bytes, or a release may not
-/// have reached its server.
+/// Names a waiting thread as the leader. If no active round has one, writes everything, and then names a
+/// thread in the inbox, or leaves without a successor. Returns what is left to do if nobody leads any more:
+/// the sockets have not accepted all bytes, or a release may not have reached its server.
 auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = active_.before(*it))

@@ -40,15 +40,15 @@
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: first one
 //    whose round is active, otherwise one in the inbox. It looks into the inbox, and stops leading if nobody
 //    is there, in one section under the mutex. So there is never a sleeping thread without a leader.
-// 5. If there is no such thread, the leader writes all collected commands, even behind pending replies,
-//    before it leaves. A background task, which leads for a moment if nobody does, sends what the sockets do
-//    not accept.
+// 5. If no active round has such a thread, the leader writes all collected commands, even behind pending
+//    replies, before it looks into the inbox. If nobody leads then, a background task, which leads for a
+//    moment, sends what the sockets do not accept.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
 //    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. A
 //    thread of a watchdog leaves it at the end, or at once if it does not wait for replies (Follows). If
 //    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports that the
 //    command may have been sent, and a release follows in a round of its own. In both cases it reports the
-//    nodes as timed out, or the deadline if that has passed.
+//    nodes as timed out, or the deadline if that has passed, or, if it does not wait, as not awaited.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
 //    leaves. The leader begins it, hands it to the connections, and then ends it.

@@ -98,9 +98,9 @@ Link& Node::begin_link(Clock::time_point now) {
 }
 
 /// Breaks a draining connection if there are too many: the oldest of this lane, or, if only all lanes
-/// together have too many, the oldest of this lane on which no command was sent. The next sweep() disconnects
-/// it. Its releases are not sent again. Otherwise there would be more and more of them while the node is
-/// silent.
+/// together have too many, the oldest of this lane that was never ready, has no users and no late release.
+/// The next sweep() disconnects it. Its late releases are not sent again. Otherwise there would be more and
+/// more of them while the node is silent.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {

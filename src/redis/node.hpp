@@ -1,6 +1,7 @@
 // The client's side of one node: its connections in one lane (Link), and the listeners of waiters
 // (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeTable).
-// What all lanes know together about the server is in Server.
+// What all lanes know together about the server is in Server. (In this file, the connections of an event loop
+// are a lane, too, and the loop is its leading thread.)
 //
 // A round calls refresh() and join(), and then the functions of the Link until it leaves the Link. In each
 // turn, the thread that leads the lane calls write_collected(), waits for the poll entries, and calls
@@ -26,9 +27,9 @@
 
 namespace redlock {
 
-/// The largest number of draining connections to a node in one lane. If all lanes together have more, each
-/// lane breaks those of its own on which nothing was sent. Otherwise a silent node could take all descriptors
-/// of the process.
+/// The largest number of draining connections to a node in one lane. If all lanes together have more, a lane
+/// that begins a connection breaks one of its own which was never ready (Node::limit_draining()). Otherwise a
+/// silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.

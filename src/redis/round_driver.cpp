@@ -410,8 +410,8 @@ void RoundDriver::stop_awaiting(std::size_t node) noexcept {
     contacts_[node].awaits_reply = false;
 }
 
-/// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out,
-/// later rounds use another connection.
+/// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out on a
+/// connection that was ready, later rounds use another connection.
 void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
     if (!contacts_[node].connection) return;
     stop_awaiting(node);

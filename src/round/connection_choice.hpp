@@ -5,10 +5,10 @@
 //
 // All rounds of a lane use the same connection to a node, the *current* one. Therefore a release is written
 // behind its SET, and a SET behind an earlier release of its resource. If the connection drains in between,
-// a release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If a
-// round gives the node up, or a reply has been missing for longer than node_timeout, the current connection
-// *drains*: its pending replies are still read, and the next command begins a fresh connection, which becomes
-// the current one.
+// a release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If
+// the node has timed out in a round, or a reply has been missing for longer than node_timeout, the current
+// connection *drains*, if it was ready: its pending replies are still read, and the next command begins a
+// fresh connection, which becomes the current one.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.

@@ -10,7 +10,8 @@
 //     PendingReplies of a connection,| answered, or refused for good → done
 //     its round awaits the reply     | refused in this form → written again by its round
 //                                    | a Redis Cluster names another server → sent there by its round
-//                                    | refused for now → here, for a pause
+//                                    | refused for now → here, for a pause (after NOREPLICAS of a server that
+//                                    | Sentinels name, its round sends it once more as well)
 //                                    | on a connection that breaks → sent once more by its round
 //                                    | left by its round, which is over → late
 //     PendingReplies of a connection,| answered → done
@@ -22,10 +23,10 @@
 //                                    | not sent again before, and its SET is not pending there
 //                                    | on one of too many draining connections, or on one that has drained
 //                                    | for as long as its keys live → dropped
-//     here                           | sent again, on the next connection of any Node object → late
+//     here                           | sent again, by the next Node object that writes or reads → late
 //                                    | its server serves no slot of the Cluster any more → the
 //                                    | KeptReleases of the server that serves the slot now
-//                                    | one of too many, or sent too often → dropped
+//                                    | one of too many, sent too often, or no memory for it → dropped
 #pragma once
 
 #include <redlock/clock.hpp>

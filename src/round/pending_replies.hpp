@@ -163,8 +163,8 @@ public:
         return it;
     }
 
-    /// Adds the entry of a release without a requester that is sent again. `release` must not be an entry of
-    /// this object.
+    /// Adds the entry of a release that is sent again. The new entry has no requester. `release` must not be
+    /// an entry of this object.
     PendingReply& sent_again(const PendingReply& release) {
         auto& it = sent(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
         it.hold_until = release.hold_until;

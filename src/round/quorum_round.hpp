@@ -62,7 +62,8 @@
 //
 // - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
 //   later. The driver does not postpone the node if its probe is due, if the command is a release, or
-//   if the outcome of the round depends on this node (needs()).
+//   if the outcome of the round depends on this node (needs()). choose_connection() decides this
+//   (connection_choice.hpp).
 // - The driver can *exclude* a request from the node, that is, not send this request there. It does so if the
 //   request extends a lock whose SET is still unanswered on another connection to the node. On the connection
 //   of the round, the extension could arrive before the SET, and the node would refuse it.
