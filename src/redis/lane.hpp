@@ -42,7 +42,7 @@
 //    is there, in one section under the mutex. So there is never a sleeping thread without a leader.
 // 5. If no active round has such a thread, the leader writes all collected commands, even behind pending
 //    replies, before it looks into the inbox. If nobody leads then, a background task, which leads for a
-//    moment, sends what the sockets do not accept.
+//    moment, sends what the sockets have not accepted.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
 //    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. A
 //    thread of a watchdog leaves it at the end, or at once if it does not wait for replies (Follows). If

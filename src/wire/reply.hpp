@@ -50,8 +50,7 @@ struct NodeVote {
 /// Removes what a server before Redis 7 writes in front of the error of a command that a script calls. The
 /// error then begins with its own first word:
 ///
-///     ERR Error running script (call to f_<digest>): @user_script:1: @user_script: 1: -READONLY You can't
-///     ...
+///     ERR Error running script (call to f_1234): @user_script:1: @user_script: 1: -READONLY You can't write
 inline void remove_place_in_script(std::string& error) {
     constexpr std::string_view place = "@user_script:";
     if (!error.starts_with("ERR Error running script ")) return;

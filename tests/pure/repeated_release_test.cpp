@@ -596,26 +596,6 @@ TEST_F(RepeatedReleaseInALoop, LeavesAConnectionOfAFormerLoopOpenForOneNodeTimeo
     EXPECT_EQ(server.open_connections(), 0U);
 }
 
-// The loop has not noticed that its connection is dead. A release is not sent a second time because of
-// silence.
-TEST_F(RepeatedReleaseInALoop, OfAThreadIsNotSentOnADeadConnectionOfTheLoop) {
-    AsyncLock another{*of_loop, "another"};
-    ASSERT_TRUE(end_of([&](Completion done) { another.acquire(std::move(done)); }));
-    Lock of_thread{*nodes, "r", {.ttl = 10min}, network.clock(), entropy};
-    ASSERT_TRUE(of_thread.acquire());
-    network.pass(2ms);
-    auto& server = network.server(1);
-    server.forget_connections();
-    server.unreachable = true;
-    of_thread.unlock();
-    network.pass(2s);
-    run_for(100ms);
-    server.unreachable = false;
-    ASSERT_NE(holder(1), "(nil)");
-    ask_twice();
-    EXPECT_EQ(holder(1), "(nil)");
-}
-
 struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
     /// The server has this fault when the release comes. Each new loop asks the node, too. Expects that the
     /// destructor of the nodes sends the release.
