@@ -20,6 +20,8 @@
 namespace redlock {
 
 /// The first group has the outcomes of an operation, the second the causes of an unknown vote at one node.
+/// Two of the first group are causes as well: `deadline`, and `lost` if the node does not know a
+/// subscription.
 enum class Errc {
     // The outcome of acquire, extend or release.
     held_by_other = 1,   ///< Nodes refused: another client holds the lock, or several clients contend for it.
@@ -47,7 +49,7 @@ enum class Errc {
     same_server,            ///< The server is also the server of another node, and has only one vote.
     backing_off,            ///< The node failed a moment ago and is skipped for a while. Nothing was sent.
     wrong_type,             ///< WRONGTYPE: the key holds something that is not a lock.
-    unexpected_reply,       ///< The reply does not fit the command. The connection was closed.
+    unexpected_reply,       ///< The reply does not fit the command, or a count is far ahead of the others.
     server_busy,            ///< Another temporary error: BUSY, TRYAGAIN, MASTERDOWN, MISCONF and so on.
     server_error,           ///< Another permanent error: MOVED, an unknown command and so on.
     unknown_error,          ///< An error that the library does not know, such as one of a proxy.

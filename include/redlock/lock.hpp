@@ -68,7 +68,8 @@
 //              |                    | or lapsed            |                    |
 //   release    | not_held, no I/O   | a round, then free   | a round, then      | a round, then free
 //              |                    | or unconfirmed       | free; returns lost | or unconfirmed
-//   unlock     | nothing            | sends, then free     | sends, then free   | sends, then free
+//   unlock     | nothing            | sends a release,     | as held            | as held
+//              |                    | then free            |                    |
 //   valid      | false              | true                 | false              | false
 //   remaining  | zero               | positive             | zero               | zero
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
@@ -151,7 +152,8 @@ public:
     ///   LockOptions::queue_timeout, and then make one more attempt.
     /// - With LockOptions::fencing, an attempt can need further rounds: usually none, one if the nodes have
     ///   counted different numbers of holders, and one more for each node whose number is wrong, as long as
-    ///   the others are a majority. So there are at most (N + 1) / 2, which take one node_timeout each.
+    ///   the others are a majority. Because less than a majority can be wrong, there are at most (N + 1) / 2,
+    ///   rounded down. They take one node_timeout each.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
@@ -186,9 +188,9 @@ public:
     /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round, or at
     /// its old end if that is later. Blocks for at most one node_timeout.
     ///
-    /// - `lost`: the validity has ended, or the nodes that may still have the key are no majority.
-    ///   If the watchdog has reported the loss before (LockOptions::margin), valid() is unchanged. Otherwise
-    ///   valid() is false from now on, and the watchdog, if there is one, reports the loss.
+    /// - `lost`: the validity has ended, or less than a majority of the nodes can still have the key. valid()
+    ///   is false from now on, and the watchdog, if there is one, reports the loss. But if the watchdog has
+    ///   reported the loss before (LockOptions::margin), valid() is unchanged.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
@@ -201,8 +203,8 @@ public:
     ///
     /// - Success: the validity had not ended when the release began, and a majority has confirmed the
     /// release.
-    /// - `lost`: the validity had ended before, or the nodes that could still have the key were no majority.
-    ///   Keys of other clients are not touched.
+    /// - `lost`: the validity had ended before, or less than a majority of the nodes could still have the
+    ///   key. Keys of other clients are not touched.
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
@@ -247,7 +249,7 @@ public:
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.
     /// - Another thread sends the commands of this one, too, and gets no processor: for up to an eighth of
-    ///   node_timeout, and then for another eighth or 2 ms.
+    ///   node_timeout, and then for another eighth, but at least 2 ms.
     /// - The watchdog is extending the lock at that moment: at most one further node_timeout.
     void unlock() noexcept;
 
@@ -268,8 +270,9 @@ private:
     }
 
     /// Returns how long it is until an instant of any clock; zero if the instant has passed or is NaN.
-    /// Returns the longest duration if more than half of it (146 years) is left. The seconds are compared as
-    /// floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
+    /// Returns the longest duration if more than 146 years are left, which is half of it. The seconds are
+    /// compared as floating numbers, because nanoseconds cannot represent each instant of a clock that counts
+    /// seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         using std::chrono::nanoseconds;

@@ -73,7 +73,7 @@ enum class Verb : std::uint8_t {
     /// Sets the expiry to `ttl`, unless the remaining time is longer. Granted if every resource still holds
     /// `owner`.
     compare_and_expire,
-    /// Deletes each resource that still holds `owner`. Granted if all of them did.
+    /// Deletes each resource that still holds `owner`, even if others do not. Granted if all of them did.
     compare_and_delete,
     /// Does the same as set_if_absent, and counts the holder (LockOptions::fencing). A grant comes with the
     /// new count, which is larger than every earlier count of this node for any of the resources.
@@ -83,7 +83,7 @@ enum class Verb : std::uint8_t {
     /// refuses a `fence` that is far ahead of this clock, and reports its own count then.
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
-    /// reserved for this waiter now; a refusal comes with the waiter's place in the queue.
+    /// reserved for this waiter now. Otherwise the refusal comes with the waiter's place in the queue.
     enter_queue,
     /// Writes `description` (LockOptions::holder) beside each resource that holds `owner`. If a resource does
     /// not hold `owner`, deletes the description that `owner` has left there. Always granted.
@@ -109,6 +109,7 @@ struct QueueTerms {
     /// enter_queue: true if the node may reserve a free resource for this waiter at once.
     bool may_take = true;
     /// compare_and_delete: true if this release was sent before, so that it must not wake a second waiter.
+    /// Also true if a waiter leaves the queue: the command wakes another one only if this one was woken.
     bool repeated = false;
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
@@ -151,8 +152,8 @@ enum class Round : std::uint8_t {
 
 /// The limits of a round. In addition, each node has its node_timeout.
 struct RoundLimits {
-    /// The instant at which the round ends at the latest. (A release is then still sent to the nodes that
-    /// were not asked, without waiting for them.)
+    /// The instant after which the round asks no node and awaits no reply. (But a release is still written to
+    /// the nodes that were not asked.)
     Clock::time_point deadline = Clock::never();
     /// No further node is asked after a stop was requested, except by a release.
     std::stop_token stop{};
@@ -261,8 +262,8 @@ private:
     detail::InplaceVector<NodeReport, max_nodes> reports_{};
 };
 
-/// The connection of one waiting client to its home node, on which it receives the message that wakes it
-/// (waiting.hpp). Only one thread may use an object.
+/// A client that waits in a queue: it listens at its home node for the message that wakes it (waiting.hpp).
+/// Only one thread may use an object.
 class REDLOCK_EXPORT Waiter {
 public:
     virtual ~Waiter() = default;
@@ -303,26 +304,26 @@ protected:
     Waiter() = default;
 };
 
-/// The resources for which other clients have recently waited, as far as this process knows. To acquire such
-/// a resource, a fair lock enters the queue before its first attempt. The set is a hash table of flags
-/// without the names. It can be wrong, because two resources can have the same flag. A client then enters
-/// the queue of a free resource.
+/// The resources that other clients have recently held or waited for, as far as this process knows. To
+/// acquire such a resource, a fair lock enters the queue before its first attempt. The set is a hash table of
+/// flags without the names. It can be wrong, because two resources can have the same flag. A client then
+/// enters the queue of a free resource.
 class ContendedResources {
 public:
     bool contains(std::string_view resource) const noexcept {
-        return slots_[slot_of(resource)].load(std::memory_order_relaxed);
+        return flags_[index_of(resource)].load(std::memory_order_relaxed);
     }
     void set(std::string_view resource, bool contended) noexcept {
-        slots_[slot_of(resource)].store(contended, std::memory_order_relaxed);
+        flags_[index_of(resource)].store(contended, std::memory_order_relaxed);
     }
 
 private:
-    static std::size_t slot_of(std::string_view resource) noexcept {
-        return std::hash<std::string_view>{}(resource) % slots;
+    static std::size_t index_of(std::string_view resource) noexcept {
+        return std::hash<std::string_view>{}(resource) % size;
     }
 
-    static constexpr std::size_t slots = 1024;
-    std::array<std::atomic<bool>, slots> slots_{};
+    static constexpr std::size_t size = 1024;
+    std::array<std::atomic<bool>, size> flags_{};
 };
 
 /// The nodes. Each implementation documents which threads may share an object.
@@ -353,10 +354,10 @@ public:
     /// index, which is blank before. All requests have the same verb.
     ///
     /// A failure of a node becomes an unknown vote. The only exception that the function may throw is
-    /// std::bad_alloc. It returns by `limits.deadline` at the latest. (RedisNodes can take an eighth of
-    /// node_timeout longer, or 2 ms, if the thread that sends for this one gets no processor.) As soon as
-    /// further votes cannot change the outcome, it may stop asking nodes and waiting for replies. A node that
-    /// is not asked keeps its blank report.
+    /// std::bad_alloc. It returns by `limits.deadline` at the latest. (RedisNodes can take longer, by an
+    /// eighth of node_timeout but at least 2 ms, if the thread that sends for this one gets no processor.) As
+    /// soon as further votes cannot change the outcome, it may stop asking nodes and waiting for replies. A
+    /// node that is not asked keeps its blank report.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 

@@ -67,8 +67,8 @@ struct LockOptions {
     /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Until then, acquire()
     /// fails only after retry.attempts failures in a row for other reasons than another holder, or at once if
     /// a retry is pointless. With 0, acquire() does not queue, and makes retry.attempts attempts. Without a
-    /// value, the time is that of the longest pauses without `fair`: (retry.attempts − 1) × retry.delay,
-    /// which is 400 ms by default.
+    /// value, the time is (retry.attempts − 1) × retry.delay, the longest time of all pauses without `fair`:
+    /// 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
@@ -76,7 +76,8 @@ struct LockOptions {
     /// and not with `fair`.
     ///
     /// - Each reader has its own ttl, and extends and releases its own lock.
-    /// - An ordinary lock can be acquired only when no reader is left, and so never while readers overlap.
+    /// - An ordinary lock can be acquired only when no reader is left. If new readers always come before the
+    ///   last one leaves, it must wait for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
     /// With `fencing`, the system that checks the tokens must store two numbers: the largest token of any
@@ -101,8 +102,9 @@ struct LockOptions {
     /// status` show the text. At most 1000 bytes; empty for none. The text is kept in a further key with the
     /// ttl of the lock. A `shared` lock has no such text.
     ///
-    /// No operation waits for the text or repeats it. So the text may be missing on a node until the next
-    /// extension, or may stay after the release until the ttl is over, mostly because a connection broke.
+    /// No operation waits until the text is written, and it is not sent again. So it may be missing on a node
+    /// until the next extension, or may stay after the release until the ttl is over, mostly because a
+    /// connection broke.
     std::string holder{};
 
     /// The address of a redlock::Watchdog, which extends the lock while the lock is held, and reports its
@@ -116,9 +118,8 @@ struct LockOptions {
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
     /// The time that the holder needs to stop its work. If the lock could not be extended, the watchdog
-    /// reports the loss so early that this time is left, and does not extend the lock any more. So work
-    /// that stops within the margin ends while valid() is still true. There is no margin if too many nodes
-    /// have lost the key, because valid() is then false at once.
+    /// reports the loss so early that this time is left, and does not extend the lock any more. So work that
+    /// stops within the margin ends while valid() is still true, except in case 2 of `on_lost`.
     ///
     /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};

@@ -82,8 +82,8 @@ struct NodesOptions {
 /// A set of N Redis servers and the connections to them.
 ///
 /// Connections are made when they are first needed, and are kept for later rounds. When a node fails, rounds
-/// skip it for a while (10 ms at first, up to 1 s), unless there is no quorum without it. A frozen or killed
-/// node therefore delays one operation by node_timeout, and not every operation.
+/// skip it for a while (at most 10 ms at first, and later 1 s), unless there is no quorum without it. A
+/// frozen or killed node therefore delays only the first operations that ask it, each by one node_timeout.
 ///
 /// Threads: all threads may share one RedisNodes. The library starts short-lived threads to resolve names, to
 /// query Sentinels, and to send releases for which unlock() did not wait. After fork() the child makes its

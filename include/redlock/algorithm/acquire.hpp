@@ -50,11 +50,11 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Returns when the pause before the next attempt ends at the latest, so that the attempt ends before the
-/// deadline. The attempt gets twice the time that the last one took, and at least 1 ms. For example, if the
-/// last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+/// Returns when the pause before the next attempt ends at the latest: at the later one of two instants.
 ///
-/// But the pause may always last for half of the time until the deadline, so that slow nodes may recover.
+/// - The attempt then ends before the deadline if it takes at most twice as long as the last one, and at
+///   least 1 ms. For example, if the last attempt took 20 ms, this instant is 40 ms before the deadline.
+/// - Half of the time until the deadline is over. So slow nodes have time to recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;

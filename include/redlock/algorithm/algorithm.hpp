@@ -17,7 +17,7 @@
 // command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
 // command of step 2 may have reached.
 //
-// Words: nodes.hpp and lease.hpp.
+// nodes.hpp and lease.hpp explain the words.
 //
 // This file has the requests of the steps. The steps are in src/flow: attempt.cpp acquires, lease.cpp extends
 // and releases. outcome.hpp decides whether a round was successful. Programs use Lock (lock.hpp) and not this
@@ -51,7 +51,7 @@ struct LeaseRequest {
 
 /// Returns the instant at which the validity ends. The specification computes the time that remains when the
 /// round ends at T2: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, in which T1 is the start. This function
-/// returns T2 + MIN_VALIDITY, in which T2 cancels out.
+/// returns T2 + MIN_VALIDITY. T2 cancels out.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
@@ -115,9 +115,9 @@ REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lea
 
 /// Applies the round of an extension to `lease`, and returns the result. There are three cases:
 ///
-/// - The lease is lost if the nodes that may still have the key are no majority, or if the round ended after
-///   the old valid_until, because another client may have held the lock since then. A lost lease is not valid
-///   any more.
+/// - The lease is lost if less than a majority of the nodes can still have the key, or if the round ended
+///   after the old valid_until, because another client may have held the lock since then. A lost lease is not
+///   valid any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
 /// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `validity_exhausted`
 ///   if a majority granted, but the new instant has passed already, as it can with a shorter ttl. It is

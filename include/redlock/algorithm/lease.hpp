@@ -14,7 +14,7 @@ struct Lease {
     Owner owner{};                       ///< The value of the keys; empty if there is no lease.
     Clock::time_point valid_until{};     ///< start + ttl − drift of the last successful round.
     std::uint64_t fencing_token = 0;     ///< Larger than every earlier holder's; 0 without fencing.
-    NodeSet may_hold_key{};              ///< The nodes that a byte of its SET may have reached.
+    NodeSet may_hold_key{};              ///< The nodes that may have executed its SET (Tally::sent()).
     bool shared = false;                 ///< The lease of a reader.
     Clock::time_point min_hold_until{};  ///< The end of the minimum hold time (LockOptions::min_hold).
     bool released = false;               ///< True if only the confirmation of the release is missing.

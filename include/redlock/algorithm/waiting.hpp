@@ -5,10 +5,10 @@
 // specification has no queue.
 //
 //   1. A client becomes a *waiter* when its *attempt* to acquire the lock is refused. If other clients have
-//      recently waited for the resource, the client becomes a waiter before its first attempt
-//      (record_contention()). A waiter chooses a *home node*, and subscribes to a channel there. The home
-//      node is the first node in the configured order that accepts the subscription. Therefore almost all
-//      waiters have the same home node.
+//      recently held the resource or waited for it (ContendedResources), the client becomes a waiter before
+//      its first attempt. A waiter chooses a *home node*, and subscribes to a channel there. The home node is
+//      the first node in the configured order that accepts the subscription. Therefore almost all waiters
+//      have the same home node.
 //   2. The waiter sends a *question* (the command enter_queue) to the home node. This command puts the
 //      *ticket* of the waiter, which names the channel, into the queue. The question says how long the
 //      client has waited, because the node sorts the waiters by this time. The reply says who has the
@@ -21,28 +21,10 @@
 //   5. The woken waiter makes an attempt at all nodes. At the home node, the attempt first deletes the
 //      reservation.
 //
-// If no message comes, a waiter sends another question after some time:
-//
-//     waiter                 | sends another question
-//     -----------------------+---------------------------------------------------------------------------
-//     the first              | after a pause of LockOptions::retry, or after a poll_interval (250 ms) if
-//                            | that is shorter
-//     any other              | after a poll_interval, or up to four times as long if many waiters are in
-//                            | front
-//     each of the first four | in addition, when the key expires
-//
-// After some of these questions, the waiter makes an attempt although no message has come:
-//
-//     waiter                 | makes an attempt
-//     -----------------------+---------------------------------------------------------------------------
-//     the first              | after each question, but not twice within a poll_interval, and not if the
-//                            | resource is reserved for another waiter
-//     any                    | if the home node has reported no holder for two poll intervals, and for
-//                            | another attempt_spacing for each waiter in front
-//     any                    | if the waiter has made no attempt for 7 to 14 s (longest_without_attempt)
-//
-// If something goes wrong with the queue, a client acquires the lock late or out of order. docs/waiting.md
-// has a table of such faults, and what they cost. The steps of a waiter are in src/flow/place_in_queue.cpp.
+// If no message comes, the waiter sends another question, and it makes some attempts although it was not
+// woken. docs/waiting.md has tables of these times, and of what faults of the queue cost. If something goes
+// wrong with the queue, a client acquires the lock late or out of order. The steps of a waiter are in
+// src/flow/place_in_queue.cpp.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -54,7 +36,8 @@
 
 namespace redlock::algorithm {
 
-/// The time after which a waiter sends another question. The first table above has the exceptions.
+/// The unit of most times of a waiter. For example, a waiter that is not the first one sends another question
+/// after this time, or after up to four times as long if many waiters are in front.
 inline constexpr Clock::duration poll_interval = std::chrono::milliseconds{250};
 
 /// The shortest time between two questions of a waiter, whatever the home node reports.
