@@ -31,14 +31,14 @@ Flow Acquire::run() {
 
 Flow Acquire::run_in_queue() {
     if (nodes().contended().contains(request_.resources.front())) {
-        // Other clients have waited for the resource a moment ago, so this client queues before its first
-        // attempt. The attempt must follow before the deadline, because only an attempt can report that the
-        // resource is held. latest_attempt() leaves time for it.
+        // Other clients have held the resource or waited for it a moment ago, so this client queues before
+        // its first attempt. The attempt must follow before the deadline, because only an attempt can report
+        // that the resource is held. latest_attempt() leaves time for it, as if an earlier one had taken half
+        // a node_timeout.
         const auto waiting =
             place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
         co_await waiting;
-        // The waiting can be over because of latest_attempt(), before until(). Then further attempts may
-        // follow.
+        // If latest_attempt() has ended the wait, and not queue_timeout, further attempts may follow.
         last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
     }
     {

@@ -16,15 +16,16 @@ namespace redlock::flow {
 
 /// Acquires the resources of one request: makes attempts until one succeeds, no further one can succeed, or a
 /// limit is reached. While another client holds the resource, a fair request waits in the queue
-/// (waiting.hpp). A request for several resources does not queue, because it would keep the others from
-/// clients that could have them. The arguments must outlive the object.
+/// (waiting.hpp). A request for several resources does not queue, because it would block the others while it
+/// waits for one of them. The arguments must outlive the object.
 ///
 /// With Acquires::one, the resources of the request are the slots of a semaphore (semaphore.hpp), of which
-/// one is acquired: a random one, or if it is held, one of the slots that a query reports as free. Each try
-/// of a slot is an Attempt. A semaphore has no queue.
+/// one is acquired: a random one, or if it is held, one after another of the slots that may be free
+/// (Verb::exist). Each try of a slot is an object of the class Attempt. All tries together count as one
+/// attempt. A semaphore has no queue.
 ///
 /// If the flow is destroyed before its end, or has thrown an exception, for_each_unreleased() has the
-/// commands that are left to do. An acquired lease whose flow has not ended is released, too.
+/// commands that are left to do. If the lease was acquired just before, they include its release.
 class Acquire final : public Steps {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
@@ -38,8 +39,8 @@ public:
     /// With Acquires::one: returns the slot that was tried last; nothing before the first try. The slot is
     /// acquired if run() has ended without an error.
     std::optional<std::size_t> slot() const noexcept { return slot_; }
-    /// Returns the outcome of the last attempt that was not cut short by the deadline, with what the queue
-    /// has reported.
+    /// Returns the outcome of the last attempt, with what the queue has reported. An attempt that the
+    /// deadline has cut short counts only if it is the first.
     Result take_result() noexcept;
     /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown: the
     /// release of the attempt, and the one that leaves the queue. The commands are valid during the call, and
@@ -62,7 +63,7 @@ private:
     Flow wait_in_queue();
     Flow pause_at_random();
     void record(std::error_code error, int attempts, Clock::time_point start);
-    /// Returns the result of the last attempt that was not cut short by the deadline, or `deadline`.
+    /// Returns the result that record() has stored last, or `deadline` if there is none.
     Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
     Clock& clock_;

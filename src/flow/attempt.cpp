@@ -92,8 +92,10 @@ Flow Attempt::run() {
 
     // Step 5: if the lock is not held, delete the key on every node that the SET may have reached.
     if (error && candidate_.may_hold_key.any()) {
-        // A release may have woken this client. If the attempt then ends early, because of its deadline
-        // or a stop request, the wake-up must be passed on to the next client in the queue.
+        // A release may have woken this client. If the attempt then ends early, because of its deadline or a
+        // stop request, the wake-up must be passed on to the next client in the queue. After other errors,
+        // this client mostly makes another attempt, and otherwise the next question of a waiter finds the
+        // free resource.
         const bool wakes = request_.fair && (error == Errc::deadline || error == Errc::cancelled);
         const auto undo = delete_request(request_.resources, candidate_, wakes ? &waking_ : nullptr);
         const auto undo_votes = blank_votes();
@@ -105,7 +107,7 @@ Flow Attempt::run() {
         record_wrong_types(round_.tally, std::move(*undo_votes));
     }
     made_round_ = true;
-    released_ = static_cast<bool>(error);  // in step 5, unless no node can have the key
+    released_ = static_cast<bool>(error);  // after an error, step 5 has left nothing to release
     co_return error;
 }
 
@@ -147,8 +149,8 @@ bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
 }
 
-/// Counts unknown votes of these nodes as grants, because they have the count of the round already. But a
-/// node whose server has voted for another node has no vote.
+/// Counts unknown votes of these nodes as grants, because they have returned the count with their grants. But
+/// a node whose server has voted for another node has no vote.
 void grant_unknown(Tally& raised, const NodeSet& counted) {
     for (std::size_t node = 0; node < raised.size(); ++node)
         if (counted[node] && raised[node].vote == Vote::unknown && raised[node].cause != Errc::same_server)
@@ -209,9 +211,9 @@ std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLim
 /// An example with three nodes. 999 stands for a count that is far ahead of the clocks:
 ///
 ///     counts 7 7 7     a majority has counted 7                                              token 7
-///     counts 7 9 8     the second round raises the counts to 9                               token 9
+///     counts 7 9 8     another round raises the counts to 9                                  token 9
 ///     counts 7 999 8   the first and the third node refuse 999, so the second node
-///                      loses its vote; a third round raises the other counts to 8            token 8
+///                      loses its vote; a further round raises the other counts to 8          token 8
 Flow Attempt::confirm_fencing_token() {
     const auto needed = quorum(nodes().size());
     const RoundLimits limits{.deadline = std::min(limits_.deadline, candidate_.valid_until),

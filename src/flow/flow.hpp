@@ -1,6 +1,7 @@
-// Flows: the coroutines in which the algorithm is written. A flow does no I/O and never blocks. If it needs a
-// round (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the
-// pause, and resumes the flow.
+// Flows: the coroutines in which the algorithm is written. A flow does no I/O. It blocks in one case only: a
+// release waits until a watchdog in another thread has ended an extension (ReleaseLock). If it needs a round
+// (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the pause, and
+// resumes the flow.
 //
 //     class Example final : public Steps {
 //     public:
@@ -25,8 +26,8 @@
 //      expression, g++ 12 destroys them too early or twice. (What ask() returns may be a temporary.)
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
 //   3. A flow is a member function of a Steps object, and has no parameters. Its frame is then in the memory
-//      of the operation, and it has no references that can dangle. A function with parameters that only
-//      returns another flow, such as PlaceInQueue::wait(), stores them in its object.
+//      of the operation, and it has no references that can dangle. If a flow needs parameters, a plain
+//      function stores them in the object, and returns the flow, such as PlaceInQueue::wait().
 //   4. A flow has no Tally as a variable or result, because frames have to be small. The tallies are objects
 //      of their own in the memory of the operation, or members of the Steps objects.
 //   5. A flow that waits long must not keep a tally, because an event loop can have thousands of such flows.
@@ -162,7 +163,7 @@ public:
 
     // Awaiting. The flow runs inside await_ready() up to its first suspension. Its caller then suspends as
     // well, and Operation::resume() continues it when the flow has ended. There is no symmetric transfer,
-    // because with g++ 12 each one would let the stack grow.
+    // because with g++ 12 the stack would grow with each transfer.
     bool await_ready() const {
         handle_.resume();
         return handle_.done();
@@ -200,7 +201,8 @@ struct Turn {
     Clock::time_point until{};        ///< when the flow goes on without a turn at the latest
     const std::stop_token* stop{};    ///< or when a stop is requested
     Clock::time_point attempt_due{};  ///< when it goes on to make an attempt without a turn
-    /// The last report of the home node. If this waiter has no turn, the report was made to another waiter.
+    /// The last report of the home node. If this waiter has no turn, the front replaces it by a report that
+    /// was made to another waiter.
     std::optional<QueuePlace> place{};
     bool has_come = false;  ///< The front writes whether it is the turn of this waiter.
 };

@@ -105,7 +105,7 @@ Flow PlaceInQueue::find_home() {
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
-    const auto leaving = leave_queue();  // that of the former home node: terms_ still names it
+    const auto leaving = leave_queue();  // of the former home node: begin_to_listen() comes later
     co_await leaving;
     begin_to_listen();
     co_return std::error_code{};
@@ -125,9 +125,10 @@ void PlaceInQueue::begin_to_listen() {
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
 /// making.
 ///
-/// Attempts that collide with those of other waiters are followed by a pause (WaiterTiming). A waiter that
-/// another client wakes in a pause makes only one attempt. If it is woken again, it waits until the pause is
-/// over, and then asks again. Otherwise a faulty home node could cause attempts without end.
+/// Attempts that collide with those of other waiters are followed by a pause. If the failed attempt came
+/// after a question, a message in the pause leads to another attempt. If it came after a message, the waiter
+/// waits until the pause is over, and then asks again. Otherwise a faulty home node could cause attempts
+/// without end.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -306,7 +307,7 @@ void PlaceInQueue::lose_subscription() {
 
 /// Disconnects from a home node that has failed or refuses to keep a queue. It can be the home node again
 /// after it has answered an attempt. Until then the ticket may stay in its queue. `why` and `words` are the
-/// answer of the node, if there was one.
+/// answer of the node, and empty if there was none.
 void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
     const auto home = waiter_->home();
     homes_.reset(home);

@@ -23,7 +23,7 @@
 namespace redlock::flow {
 
 /// The place of one acquire() in the queue for one resource. The waiter asks its home node and makes
-/// attempts. WaiterTiming decides when it does so. (Words: waiting.hpp.)
+/// attempts. WaiterTiming decides when it does so. waiting.hpp explains the words.
 ///
 ///     state     | meaning                                      | transitions
 ///     ----------+----------------------------------------------+-----------------------------------------
@@ -33,8 +33,8 @@ namespace redlock::flow {
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
 ///               | node                                         | the node grants its question → reserved
-///               |                                              | the same in a pause (WaiterTiming), in
-///               |                                              | which a question reserves nothing, so
+///               |                                              | the node grants a question that must not
+///               |                                              | reserve (QueueTerms::may_take), because
 ///               |                                              | another client has reserved it → woken
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
@@ -81,6 +81,7 @@ public:
     /// once.
     std::vector<NodeReport> take_refusals() noexcept { return std::move(refusals_); }
 
+    /// Returns when each wait ends at the latest.
     Clock::time_point until() const noexcept { return until_; }
 
     /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown. The

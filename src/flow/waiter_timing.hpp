@@ -1,18 +1,6 @@
-// Decides when a waiter asks its home node, and when it makes an attempt although nobody has woken it. The
-// tables in waiting.hpp have these times, and explain the words. The class has no clock: the flows of
-// PlaceInQueue report what happens, and when.
-//
-//     report              | what follows
-//     --------------------+---------------------------------------------------------------------------------
-//     begin_turn()        | The time without an attempt and the time without a holder begin. An attempt that
-//                         | was due before is due in 7 to 14 s.
-//     arrive()            | The time without an attempt begins.
-//     begins_attempt()    | An attempt can be due because of the report of the home node.
-//     end_attempt()       | The time without an attempt begins. The next one is due in 7 to 14 s.
-//     failed_when_woken() | From the second call on, a *pause* begins, which doubles with each call. In the
-//                         | pause, a question must not reserve the resource. If another client had woken the
-//                         | waiter for the failed attempt, a message in the pause leads to no attempt before
-//                         | the pause is over, unless one is due. Otherwise it leads to an attempt at once.
+// Decides when a waiter asks its home node, and when it makes an attempt although nobody has woken it.
+// docs/waiting.md has these times. The class has no clock: the flows of PlaceInQueue report what happens, and
+// when.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -35,7 +23,8 @@ public:
     WaiterTiming(Clock::time_point now, std::chrono::milliseconds longest_pause, Entropy& entropy);
 
     /// Records that it is the turn of this waiter: its questions go to the home node from now on. Before,
-    /// other waiters of this loop have asked the home node and made attempts.
+    /// other waiters of this loop have asked the home node and made attempts. So the time without an attempt
+    /// and the time without a holder begin now, and an attempt that was due before is due in 7 to 14 s.
     void begin_turn(Clock::time_point now);
 
     /// Records that the waiter has come to another home node. The other waiters may come there, too, and in
@@ -59,13 +48,16 @@ public:
     /// once for each report.
     Clock::time_point next_question(const QueuePlace& place, Clock::time_point now);
 
-    /// Records the end of an attempt.
+    /// Records the end of an attempt. The next one is due in 7 to 14 s.
     void end_attempt(Clock::time_point now);
 
     /// Records, after end_attempt(), that another client has refused an attempt of the woken waiter, and how
     /// long the attempt took. It has probably collided with a waiter of another home node: each has got some
-    /// votes, and none a majority. Without the pause, they could collide again and again. The longest pause
-    /// is that of LockOptions::retry, which counts as at least 10 ms and at most 10 s.
+    /// votes, and none a majority. So that they do not collide again and again, a *pause* begins from the
+    /// second call on, which doubles with each call. In the pause, a question must not reserve the resource.
+    /// If another client had woken the waiter for the failed attempt, a message in the pause leads to no
+    /// attempt before the pause is over, unless one is due. The longest pause is that of LockOptions::retry,
+    /// which counts as at least 10 ms and at most 10 s.
     void failed_when_woken(WokenBy by, Clock::duration took);
 
     /// Returns when an attempt is made whatever the home node reports.
