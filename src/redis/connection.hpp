@@ -16,7 +16,7 @@
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
 // and are written directly behind the handshake. No function blocks except blocking_receive().
 //
-// PendingReplies says to which command a reply belongs. (Words: pending_replies.hpp.)
+// PendingReplies says to which command a reply belongs. pending_replies.hpp explains the words.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -83,8 +83,8 @@ public:
     bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
-    /// Returns when the connection was begun or last became idle. If Sentinels name the server, this is its
-    /// last sign of life (link.cpp).
+    /// Returns when the connection was begun, or became_idle() was called last: for a listener, when it was
+    /// given back; if Sentinels name the server, at its last sign of life (link.cpp).
     Clock::time_point since() const noexcept { return since_; }
     void became_idle(Clock::time_point now) noexcept { since_ = now; }
     /// Returns the resolution that has found the server.
@@ -170,8 +170,8 @@ public:
     /// Returns `first_address` for the next connection if the present address answers.
     std::size_t present_address() const noexcept { return next_address() - 1; }
 
-    /// Returns true if the server has closed the connection or its TLS session, or has sent something
-    /// unexpected since the connection became idle.
+    /// Returns true if bytes can be read, or if the server has closed the connection or its TLS session. On
+    /// an idle connection, each of these is unexpected.
     bool gone_stale() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
 
     /// Returns what a connection that was never ready waits for, as the detail of a timeout. It may end with

@@ -347,8 +347,8 @@ void Lane::advance(Asker& asker) noexcept {
     }
 }
 
-/// Continues with the woken rounds, except for those before whose next step the sockets must be read. Returns
-/// true if there were any.
+/// Continues with the woken rounds, but leaves out those that must first read the sockets (reads_first).
+/// Returns true if it continued with any.
 bool Lane::advance_woken() noexcept {
     bool any = false;
     while (auto* const asker = woken_.take()) {
@@ -548,9 +548,9 @@ void Lane::read_late() noexcept {
 }
 
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
-/// Returns when to call the function again: soon if bytes are unsent; if only a reply is missing, after a
-/// node_timeout, when check_silence() can send the release again. After a node_timeout without success, the
-/// next round or the destructor does the rest.
+/// Returns when to call the function again. If bytes are unsent, this is soon, after a quarter of the time
+/// that has passed. If only a reply is missing, it is after a node_timeout, when check_silence() can send the
+/// release again. After a node_timeout without success, the next round or the destructor does the rest.
 Clock::time_point Lane::send_unsent(Clock::time_point now) {
     {
         const std::lock_guard guard{mutex_};

@@ -8,9 +8,9 @@
 //     lane      | rounds that the leader makes
 //     ----------+--------------------------------------------------------------------------------------------
 //     all       | those of all threads that come; the other threads sleep
-//     followers | mostly its own only; those of other threads while a reply is missing that their commands
-//               | must follow. At other times the lane is *closed*, and the leader may wait for a reply in
-//               | a recv() that blocks
+//     followers | mostly its own only. Others may come if their commands must follow a command that has no
+//               | reply yet. If there is no such command, the lane can be *closed*: the leader waits for a
+//               | reply in a recv() that blocks
 //
 // The life of a round:
 //
@@ -31,10 +31,9 @@
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. While it waits for replies, new rounds are collected.
-//    The thread whose round is the first in the inbox wakes the leader if this takes longer than
-//    max_collecting. A thread whose deadline is closer than that wakes the leader at once. Only the lane that
-//    threads share has a descriptor for this. On the others, the leader looks into the inbox after
-//    max_collecting.
+//    If it waits for longer than max_collecting, the thread whose round is the first in the inbox wakes it. A
+//    thread whose deadline is closer than max_collecting wakes it at once. Only the lane that threads share
+//    has a descriptor for this. On the others, the leader looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: first one

@@ -6,8 +6,8 @@
 //     current  | It gets the next command. There is one at most. It   | start_draining() → draining
 //              | may still be in the making.                          |
 //     draining | It has late replies to read or releases to send, and | reuse() → current
-//              | gets no new commands, except for releases that must  | give_up_releases() → silent
-//              | follow a command on it.                              |
+//              | gets no new commands. Only releases, and deletions   | give_up_releases() → silent
+//              | of a description, may follow a command on it.        |
 //     silent   | It drains, but no reply has come for a node_timeout. | reuse() → current
 //              | Its releases were sent again on another connection.  |
 //
@@ -90,8 +90,8 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if no reply has come for a node_timeout although it should have, and the state can
-    /// change for this reason: start_draining() or give_up_releases() should be called.
+    /// Returns true if a reply has been missing for a node_timeout, and the state can change for this reason:
+    /// start_draining() or give_up_releases() should be called.
     bool is_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

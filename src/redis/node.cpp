@@ -100,7 +100,7 @@ Link& Node::begin_link(Clock::time_point now) {
 /// Breaks a draining connection if there are too many: the oldest of this lane, or, if only all lanes
 /// together have too many, the oldest of this lane that was never ready, has no users and no late release.
 /// The next sweep() disconnects it. Its late releases are not sent again. Otherwise there would be more and
-/// more of them while the node is silent.
+/// more releases while the node is silent.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
@@ -118,7 +118,8 @@ void Node::limit_draining() {
 
 // ---- Progress
 
-/// Calls the function with each link. It may begin connections, at the end of the list.
+/// Calls the function with each link. The function may continue rounds, which may add links at the end of the
+/// list.
 template <class Function>
 void Node::for_each_link(Function function) {
     // NOLINTNEXTLINE(modernize-loop-convert)
@@ -148,7 +149,8 @@ Clock::time_point Node::blocking_receive(Link& link) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    // Mostly there is nothing to do, in each turn of each round.
+    // Mostly there is nothing to do, in each turn of each round. If nothing has to be swept, the first link
+    // is the only one.
     if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);
     sweep(now);  // may send releases again on another connection
@@ -170,8 +172,8 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 
 /// A round that is over does not notice that its node is silent, and each round may be over before the reply
 /// is due, because the other nodes are a quorum. This process may have been suspended, so the function first
-/// reads what has arrived. The failure counts from the instant at which the reply was due. Therefore the next
-/// probe may be due at once.
+/// reads what has arrived. The failure counts from the instant at which the reply was due, as if a round had
+/// noticed it. So the next probe may be due at once.
 ///
 ///     connection           | a silent one (Link::is_silent())
 ///     ---------------------+-----------------------------------------------------------
@@ -279,8 +281,8 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     config_.server->leave_address(*link);
     config_.server->disconnected(*link, cause, why);
     if (!was_broken) link->fail({}, {});  // disconnects
-    // If the server is not to blame, a new connection may be made for the releases although it is not
-    // trusted.
+    // The server is not to blame if it has answered on this connection, or if this client had no memory. Then
+    // a new connection may be made for the releases although the server is not trusted.
     auto releases = std::exchange(link->pending(), {});
     if (!is_blameless) releases.count_no_repeat();
     try {  // before the releases are kept, so that no other lane sends them to a server that has failed

@@ -1,4 +1,4 @@
-// The client's side of one node: its connections in one lane (Link), and the listeners of waiters
+// The client's side of one node: its connections in one lane (Link), and the listeners that no waiter uses
 // (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeTable).
 // What all lanes know together about the server is in Server. (In this file, the connections of an event loop
 // are a lane, too, and the loop is its leading thread.)
@@ -45,6 +45,7 @@ struct CheckOut {
 class Node {
 public:
     struct Options {
+        /// The largest number of listeners without a waiter.
         std::size_t max_idle = 64;
         bool observed = false;     ///< true if somebody calls take_events()
         bool collects = true;      ///< see Connection::set_collecting()
@@ -120,8 +121,8 @@ public:
     /// node has answered the handshake or has failed, or that it keeps no queue.
     bool subscribe(Listener& listener, Clock::time_point until, Clock::time_point now);
 
-    /// Must be called before the last calls of append_unfinished(), after which there are no rounds. The
-    /// releases of broken connections then get one more attempt, even if the node is not trusted.
+    /// Lets append_unfinished() send the kept releases once more, even if the node is not trusted. For
+    /// NodeGroup::close(), after which there are no rounds.
     void begin_to_close() noexcept { config_.server->kept().permit_attempt(); }
     /// Returns true if releases are still to be sent again.
     bool owes_releases() const noexcept { return !config_.server->kept().none(); }

@@ -1,14 +1,15 @@
 // Decides which connection to a node a command uses, and when the command is written. A node is one of the N
-// Redis masters that vote. A round sends one command to the nodes and counts their votes. A lane is the
-// connections that one round, or several, use at a time. The functions are pure: they have no sockets and no
-// clock.
+// Redis masters that vote. A round sends one command to the nodes and counts their votes. A lane is a set of
+// connections to the nodes, which one thread or event loop uses at a time. The functions are pure: they have
+// no sockets and no clock.
 //
 // All rounds of a lane use the same connection to a node, the *current* one. Therefore a release is written
-// behind its SET, and a SET behind an earlier release of its resource. If the connection drains in between,
-// a release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If
-// the node has timed out in a round, or a reply has been missing for longer than node_timeout, the current
-// connection *drains*, if it was ready: its pending replies are still read, and the next command begins a
-// fresh connection, which becomes the current one.
+// behind its SET, and a SET behind an earlier release of its resource. If the connection drains in between, a
+// release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If the
+// node has timed out in a round, or a reply has been missing for longer than node_timeout, the current
+// connection *drains*: its pending replies are still read, and the next command begins a fresh connection,
+// which becomes the current one. A connection that is not ready is replaced only after max_connecting, and
+// then drains, too.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.
@@ -36,7 +37,8 @@ inline constexpr std::chrono::seconds max_sentinel_silence{1};
 /// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
 /// former master.
 inline constexpr auto* may_be_former = "may be a former master's";
-/// The detail in the report of a node that is not asked because the command could overtake its SET.
+/// The detail in the report of a node that is not asked because the command could overtake an earlier one,
+/// which mostly is the SET of its lease.
 inline constexpr auto* set_is_pending = "its SET is still pending";
 /// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
 /// devices do so after minutes.
@@ -69,7 +71,7 @@ struct ConnectionSituation {
 struct ConnectionChoice {
     enum class Connection : std::uint8_t {
         none,       ///< The node is left alone, because it is not trusted.
-        overtakes,  ///< The node is not asked, because the command could overtake its SET.
+        overtakes,  ///< The node is not asked, because the command could overtake another.
         draining,   ///< The draining connection that the command must follow.
         current,
         fresh  ///< A new connection, which replaces the current one.

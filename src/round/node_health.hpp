@@ -21,9 +21,9 @@
 //               | probe is due after a pause                   | begin_probe() → half_open
 //               |                                              | → closed as from the state open
 //
-// The class has no clock, mutex or I/O of its own. The pauses between probes double from 10 ms to 1 s. Each
-// pause has a random part, so that clients do not probe at the same time. The pauses start again with 10 ms
-// when the node has answered a command in time.
+// The class has no clock, mutex or I/O of its own. The pauses between probes double from at most 10 ms to at
+// most 1 s. Each is random, between half of this time and the whole, so that clients do not probe at the same
+// time. The pauses start again with 10 ms when the node has answered a command in time.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -15,10 +15,11 @@
 // commands.
 //
 // Some commands are sent on the connection on which an earlier command is pending, because they could
-// overtake it on another connection. The entries have what is needed to find this connection (words:
-// nodes.hpp):
+// overtake it on another connection. If that connection drains, only a release or the deletion of a holder
+// description follows there, and any other command is not sent to the node (connection_choice.hpp). The
+// entries have what is needed to find the connection (nodes.hpp explains the words):
 //
-//     pending here                            | follows on this connection
+//     pending here                            | must not overtake it
 //     ----------------------------------------+------------------------------------------------
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
@@ -31,9 +32,9 @@
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
 // this owner is pending behind it. The owner of an enter_queue is the ticket. For the last two rows, the
-// class remembers the resources. If Redis Sentinels name the server of the node, only the release of a SET
-// follows on the same connection, because this connection may lead to a server that is no longer the master
-// (Link::may_lead_to_former_master()).
+// class remembers the resources. If Redis Sentinels name the server of the node, no command that makes or
+// extends a lease is written behind a pending one (may_write()), because the connection may lead to a server
+// that is no longer the master (Link::may_lead_to_former_master()).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -77,7 +78,7 @@ struct PendingReply {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
-    KeyEffect effect = KeyEffect::none;    ///< none unless one of the same owner follows it
+    KeyEffect effect = KeyEffect::none;    ///< none if no command of its owner must follow
     bool shared = false;                   ///< the owner is a reader
     /// A bit for each resource that it releases, or whose description it deletes.
     std::uint64_t released = 0;
@@ -86,8 +87,8 @@ struct PendingReply {
     std::vector<std::string> resources{};           ///< if it releases
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
     std::uint8_t repeats = 0;                       ///< how often it was sent again
-    Clock::time_point written = Clock::never();  ///< never() if it was not written, or nobody has recorded it
-    Reply reply{};                               ///< once it is answered
+    Clock::time_point written = Clock::never();     ///< never() until record_write()
+    Reply reply{};                                  ///< once it is answered
 
     bool releases() const noexcept { return effect == KeyEffect::releases; }
     /// Returns true if the connection is bound to `owner`.
@@ -136,7 +137,8 @@ struct LateReplies {
     std::vector<Bound> bound{};
 };
 
-/// The queue of a connection. Also a list of releases that were taken off a connection.
+/// The queue of a connection. Also used as a list of releases that were taken off a connection, and are to be
+/// sent again.
 class PendingReplies {
 public:
     /// Returns the number of pending entries.

@@ -20,7 +20,7 @@
 //     round_order            | how an acquisition asks the trusted nodes: one after the other
 //                            | (Round::sequential) or all at once
 //     health of each node    | *trusted*: the node is expected to answer in time. *untrusted*: the node has
-//     (node_health.hpp)      | failed. It is then in *back-off*, a pause in which most rounds send nothing to
+//     (node_health.hpp)      | failed. It first is in *back-off*, a pause in which most rounds send nothing to
 //                            | it. After the pause its *probe* is due: one round may try to reach the node.
 //
 // The votes on each request are counted separately:
@@ -61,12 +61,13 @@
 // In the step `ask`, there are two exceptions:
 //
 // - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
-//   later. The driver does not postpone the node if its probe is due, if the command is a release, or
-//   if the outcome of the round depends on this node (needs()). choose_connection() decides this
-//   (connection_choice.hpp).
+//   later. The driver does not postpone the node if its probe is due, if the command is a release, or if the
+//   outcome of the round depends on this node (needs()). choose_connection() decides this
+//   (connection_choice.hpp). It also postpones an untrusted node if a connection would have to be made only
+//   to delete a holder description.
 // - The driver can *exclude* a request from the node, that is, not send this request there. It does so if the
-//   request extends a lock whose SET is still unanswered on another connection to the node. On the connection
-//   of the round, the extension could arrive before the SET, and the node would refuse it.
+//   request must follow a command that is unanswered on a draining connection to the node. For example, on
+//   the connection of the round, an extension could arrive before its SET, and the node would refuse it.
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
 // clients from the lock, and because a second deletion does no harm. (The command that deletes a holder
@@ -446,7 +447,7 @@ private:
     /// What the round knows of one node.
     struct Participant {
         Stage stage = Stage::uninvolved;
-        bool trusted = true;
+        bool trusted = true;  // see set_health(), on_postponed(), on_join()
         bool probe_due = false;
         bool repeated = false;        // the release is sent to this node for the second time
         bool maybe_released = false;  // the first release may have deleted the key
@@ -608,7 +609,7 @@ private:
     bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
 
     /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
-    /// apply. This shortens the deadlines of untrusted nodes as well, for which no wait is made then.
+    /// apply. This also shortens the deadlines of untrusted nodes, but nobody waits for them then.
     void limit_connecting() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)

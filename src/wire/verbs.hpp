@@ -29,7 +29,7 @@ enum class VotesNeeded : std::uint8_t { quorum, one, none };
 /// What a command does to the keys on a node.
 enum class KeyEffect : std::uint8_t {
     none,
-    acquires,     ///< Makes the resource the owner's. The release must be sent on the same connection as long
+    acquires,     ///< Sets the resource to the owner. The release must be sent on the same connection as long
                   ///< as this command is unanswered (rule B5 in docs/rules.md).
     extends,      ///< Raises the expiry of the resource.
     releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
@@ -82,7 +82,7 @@ enum class QueueUse : std::uint8_t {
 };
 
 /// An argument of a script. It is empty if it has no meaning for the command, for example the ticket of a
-/// client that does not wait. A key that depends on such an argument is left out then.
+/// client that does not wait. KeyKind says which keys are left out then.
 enum class Argument : std::uint8_t {
     none,
     owner,
