@@ -18,7 +18,7 @@ std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& err
     return static_cast<std::size_t>(little_endian(bytes) % end);
 }
 
-/// Returns for each slot whether it is certainly taken: the nodes that may be free for it are no majority.
+/// Returns for each slot whether it is certainly taken: less than a majority of the nodes may be free for it.
 /// `votes` are the answers to Verb::exist.
 std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
     std::vector<std::size_t> keys(size);

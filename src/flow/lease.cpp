@@ -14,7 +14,7 @@ using namespace algorithm;
 
 namespace {
 
-/// Returns true if the nodes that can still have the key are no majority, after a round that extends or
+/// Returns true if less than a majority of the nodes can still have the key, after a round that extends or
 /// releases. A node that refused does not have the key. A node with an unknown vote can still have the key.
 bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;

@@ -126,9 +126,8 @@ void PlaceInQueue::begin_to_listen() {
 /// making.
 ///
 /// Attempts that collide with those of other waiters are followed by a pause. If the failed attempt came
-/// after a question, a message in the pause leads to another attempt. If it came after a message, the waiter
-/// waits until the pause is over, and then asks again. Otherwise a faulty home node could cause attempts
-/// without end.
+/// after a message, a message in the pause leads to no attempt: the waiter asks again when the pause is over.
+/// Otherwise a faulty home node could cause attempts without end.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;

@@ -32,16 +32,9 @@ public:
     /// poll interval. Otherwise it could overtake older waiters because it has arrived before them.
     void arrive(Clock::time_point now) noexcept { last_attempt_ = now; }
 
-    /// Records a report of the home node. Returns true if the waiter makes an attempt now, which is so in
-    /// three cases:
-    ///
-    /// - It is the first in the queue, both its last attempt and its arrival at this home node were a poll
-    ///   interval ago, and the resource is not reserved for another waiter. The resource may be free on the
-    ///   other nodes.
-    /// - The home node has reported no holder for two poll intervals, and for attempt_spacing more for each
-    ///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
-    ///   reports a holder again.
-    /// - The attempt is due.
+    /// Records a report of the home node. Returns true if the waiter makes an attempt now, although it was
+    /// not woken. docs/waiting.md has the table of these cases. An attempt because the node has reported no
+    /// holder is made once until the node reports a holder again.
     bool begins_attempt(const QueuePlace& place, Clock::time_point now);
 
     /// Returns when to ask the home node again if no message comes. `place` is its last report. Is called
