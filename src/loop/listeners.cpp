@@ -21,13 +21,12 @@ static Tally blank_tally(std::span<const std::unique_ptr<Node>> nodes) {
     return Tally{std::move(names)};
 }
 
-Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::unique_ptr<Node>> nodes,
-                     Network& network, Watches& watches, std::chrono::milliseconds node_timeout)
+Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, Task& last,
+                     std::span<const std::unique_ptr<Node>> nodes, std::chrono::milliseconds node_timeout)
     : Task(scheduler),
       rounds_(rounds),
+      last_(last),
       nodes_(nodes),
-      network_(network),
-      watches_(watches),
       node_timeout_(node_timeout),
       blank_tally_(blank_tally(nodes)) {}
 
@@ -35,13 +34,13 @@ Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::
 
 bool Listeners::join(std::size_t node, User& user, bool probes) {
     auto& it = of_[node];
-    const auto now = network_.clock().now();
     // The place of the user is allocated first, so that no listener is left without a user.
     it.users.reserve(it.users.size() + 1);
     if (!it.listener) {
-        auto listener = nodes_[node]->listeners().check_out(now, probes);
+        const auto begun = now();
+        auto listener = nodes_[node]->listeners().check_out(begun, probes);
         if (!listener) return false;
-        it.until = now + node_timeout_;
+        it.until = begun + node_timeout_;
         it.listener = std::move(listener);
     }
     wake();
@@ -59,8 +58,7 @@ void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     auto& it = of_[node];
     if (std::erase(it.users, &user) == 0 || !it.users.empty()) return;
     try {
-        if (keeps && it.listens())
-            nodes_[node]->listeners().check_in(std::move(it.listener), network_.clock().now());
+        if (keeps && it.listens()) nodes_[node]->listeners().check_in(std::move(it.listener), now());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
     }
     drop(node);
@@ -105,8 +103,7 @@ void Listeners::drop_all() noexcept {
 /// Ends the use of the listener of this node by all its users. Disconnects it, unless it was passed on.
 void Listeners::drop(std::size_t node) noexcept {
     auto& it = of_[node];
-    watches_.end(it.entry);
-    it.entry = {};
+    last_.wake();
     if (it.listener) nodes_[node]->listeners().drop(std::move(it.listener));
     it.tickets.clear();
     it.gone.clear();
@@ -125,25 +122,23 @@ void Listeners::proceed() {
             next = std::min<Clock::time_point>(next, now() + 10ms);
         }
         if (!it.listener) continue;
-        if (!it.listens()) next = std::min(next, it.until);
+        // A connection that is silent tries its next address after some time.
+        if (!it.listens()) next = std::min({next, it.until, it.listener->connection().poll_entry().until});
         if (now() < it.listener->next_read()) next = std::min(next, it.listener->next_read());
     }
     wake_at(next);
+    last_.wake();
 }
 
 void Listeners::advance(std::size_t node) {
     auto& it = of_[node];
-    it.entry.ready = false;
     const bool listened = it.listens();
     if (nodes_[node]->subscribe(*it.listener, it.until, now())) {
         if (!listened)
             for (auto* const user : it.users) user->on_listener();
         it.listener->read(now(), [&](const std::string& message) { return deliver(node, message); });
     }
-    if (it.listener->connection().broken())
-        drop(node);
-    else
-        watch(it);
+    if (it.listener->connection().broken()) drop(node);
 }
 
 /// Returns false if the message wakes nobody.
@@ -170,13 +165,16 @@ void Listeners::give_back(std::size_t node, const std::string& ticket, const std
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
 }
 
-/// Has the loop watch the connection, unless Listener::read() has postponed the next read.
-void Listeners::watch(OfNode& it) {
-    const auto entry = it.listener->connection().poll_entry();
-    const bool reads = now() >= it.listener->next_read();
-    if (!reads || entry.fd != it.entry.fd || entry.socket != it.entry.socket) watches_.end(it.entry);
-    it.entry = entry;
-    if (reads) watches_.begin(*this, it.entry);
+/// Leaves out the connections whose next read was postponed by Listener::read().
+void Listeners::append_poll_entries(std::vector<PollEntry>& entries) const {
+    for (const auto& it : of_)
+        if (it.listener && now() >= it.listener->next_read())
+            entries.push_back(it.listener->connection().poll_entry());
+}
+
+void Listeners::on_ready(int fd) noexcept {
+    for (const auto& it : of_)
+        if (it.listener && it.listener->connection().poll_entry().fd == fd) return wake();
 }
 
 }  // namespace redlock::loop

@@ -21,11 +21,9 @@
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
-#include "../os/network.hpp"
 #include "../redis/node.hpp"
 #include "rounds.hpp"
 #include "scheduler.hpp"
-#include "watches.hpp"
 
 #include <array>
 #include <chrono>
@@ -58,9 +56,10 @@ public:
         ~User() = default;
     };
 
-    /// The arguments must outlive the object. It sends withdrawals through `rounds`.
-    Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::unique_ptr<Node>> nodes,
-              Network& network, Watches& watches, std::chrono::milliseconds node_timeout);
+    /// The arguments must outlive the object. It sends withdrawals through `rounds`, and wakes `last` when
+    /// other descriptors have to be watched.
+    Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<const std::unique_ptr<Node>> nodes,
+              std::chrono::milliseconds node_timeout);
     ~Listeners() override { drop_all(); }
 
     enum class State : std::uint8_t { none, subscribing, listening };
@@ -84,6 +83,11 @@ public:
     /// it was replaced since.
     void lose_subscription(std::size_t node, const std::string& ticket) noexcept;
 
+    /// Appends an entry for each connection that has to be watched now.
+    void append_poll_entries(std::vector<PollEntry>& entries) const;
+    /// Is called when the descriptor of an entry is ready, whosever it is.
+    void on_ready(int fd) noexcept;
+
     /// Disconnects, at the shutdown of the loop.
     void drop_all() noexcept;
 
@@ -99,7 +103,6 @@ private:
         std::vector<User*> users{};  // in the order in which they have joined
         std::map<std::string, Ticket> tickets{};
         std::deque<std::string> gone{};  // the newest tickets that are gone; the newest is the last
-        PollEntry entry{};
 
         bool listens() const noexcept { return listener && listener->listens(); }
     };
@@ -109,12 +112,10 @@ private:
     bool deliver(std::size_t node, const std::string& message);
     void give_back(std::size_t node, const std::string& ticket, const std::string& resource);
     void drop(std::size_t node) noexcept;
-    void watch(OfNode& it);
 
     Rounds& rounds_;
+    Task& last_;
     const std::span<const std::unique_ptr<Node>> nodes_;
-    Network& network_;
-    Watches& watches_;
     const std::chrono::milliseconds node_timeout_;
     const Tally blank_tally_;
     std::array<OfNode, max_nodes> of_{};

@@ -109,56 +109,57 @@ std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
     return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.nodes(), clock());
 }
 
-/// Without memory, a release of a broken connection cannot be sent again yet. proceed() then tries again. An
-/// exception would end the loop of the program.
+/// Without memory, a release of a broken connection cannot be sent again yet. proceed(), which also watches
+/// the connections again, then tries again. An exception would end the loop of the program.
 void LoopGroup::on_ready(int fd) {
-    network_.watches().on_ready(fd);
+    const int ready = network_.watches().on_ready(fd);
+    for (auto& it : watched_) it.ready = it.ready || it.fd == ready;
+    listeners_.on_ready(ready);
+    wake();
     try {
         take_ready();
-    } catch (const std::bad_alloc&) {
-        wake();
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     }
 }
 
 /// Continues with the watched connections that are ready.
 void LoopGroup::take_ready() {
-    for (auto& [descriptor, entry] : watched_)
-        if (entry.ready) {
-            group_.take_ready({&entry, 1});
-            entry.ready = false;
-        }
+    if (std::ranges::none_of(watched_, &PollEntry::ready)) return;
+    group_.take_ready(watched_);
+    for (auto& it : watched_) it.ready = false;
 }
 
 /// Reads from all connections that have something to read, without waiting.
 void LoopGroup::read_all() {
-    found_.clear();
-    group_.append_poll_entries(found_);
+    watched_.clear();
+    group_.append_poll_entries(watched_);
     const auto instant = now();
-    network_.wait(found_, instant, instant);
-    group_.take_ready(found_);
+    network_.wait(watched_, instant, instant);
+    take_ready();
 }
 
 /// Without memory, tries again soon. Otherwise nobody would watch a connection that has a release to write.
 void LoopGroup::proceed() {
     auto until = Clock::never();
     try {
-        for (auto& [descriptor, entry] : watched_)
-            if (entry.until != Clock::never() && now() >= entry.until) entry.ready = true;
+        for (auto& it : watched_)
+            if (it.until != Clock::never() && now() >= it.until) it.ready = true;
         take_ready();
         (void)group_.check_silence(now());
         until = group_.write_collected(now());
-        until = std::min(until, watch());
-        for (const auto& [descriptor, entry] : watched_) until = std::min(until, entry.until);
+        until = std::min(until, find_connections_to_watch());
+        network_.watches().watch(watched_);
+        for (const auto& it : watched_) until = std::min(until, it.until);
     } catch (const std::bad_alloc&) {
         until = now() + std::chrono::milliseconds{10};
     }
     wake_at(until);
 }
 
-/// Collects the connections to watch in `found_`: all of them while a round is under way, and otherwise those
-/// on which a release has no reply although its round is over. A loop must be able to end, so this also has a
-/// limit. The first row that applies says until when such a connection is watched. Afterwards the next round
-/// reads what has come.
+/// Collects the connections to watch: those of the listeners, and of the others all while a round is under
+/// way, and otherwise those on which a release has no reply although its round is over. A loop must be able
+/// to end, so this also has a limit. The first row that applies says until when such a connection is watched.
+/// Afterwards the next round reads what has come.
 ///
 ///     the release            | until               | because
 ///     -----------------------+---------------------+-----------------------------------------------------
@@ -169,38 +170,20 @@ void LoopGroup::proceed() {
 ///
 /// Returns the end of the first limit.
 Clock::time_point LoopGroup::find_connections_to_watch() {
-    found_.clear();
-    group_.append_poll_entries(found_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
-    if (rounds_ > 0) return Clock::never();
+    watched_.clear();
+    group_.append_poll_entries(watched_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
     auto next = Clock::never();
-    std::erase_if(found_, [&, now = now()](const PollEntry& it) {
-        const bool unwritten = it.writes || it.socket == nullptr;
-        const auto until =
-            idle_since_ + (unwritten ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});
-        if (now >= until) return true;
-        next = std::min(next, until);
-        return false;
-    });
-    return next;
-}
-
-/// Watches the connections for the next events. It ends all old waits first, because a new descriptor can
-/// have the number of a closed one. Returns when to call it again at the latest.
-Clock::time_point LoopGroup::watch() {
-    const auto next = find_connections_to_watch();
-    std::erase_if(found_, [](const PollEntry& it) { return it.fd < 0; });
-    std::erase_if(watched_, [this](const auto& old) {
-        const auto& [fd, entry] = old;
-        for (const auto& it : found_)
-            if (it.fd == fd && it.socket == entry.socket) return false;
-        network_.watches().end(entry);
-        return true;
-    });
-    for (const auto& it : found_) {
-        auto& entry = watched_[it.fd];
-        entry = it;
-        network_.watches().begin(*this, entry);
-    }
+    if (rounds_ == 0)
+        std::erase_if(watched_, [&, now = now()](const PollEntry& it) {
+            const bool unwritten = it.writes || it.socket == nullptr;
+            const auto until =
+                idle_since_ +
+                (unwritten ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});
+            if (now >= until) return true;
+            next = std::min(next, until);
+            return false;
+        });
+    listeners_.append_poll_entries(watched_);
     return next;
 }
 

@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -94,21 +93,18 @@ private:
     void read_all();
     void take_ready();
     Clock::time_point find_connections_to_watch();
-    Clock::time_point watch();
 
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
     NodeGroup group_;
-    Listeners listeners_{*SchedulerOwner::scheduler, *this, group_.nodes(), network_, network_.watches(),
-                         group_.node_timeout()};
+    Listeners listeners_{*SchedulerOwner::scheduler, *this, *this, group_.nodes(), group_.node_timeout()};
     LocalQueues local_queues_{};
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};
     std::size_t rounds_ = 0;                   // rounds that are under way
     Clock::time_point idle_since_{};           // if there are none: when the last one ended
     std::chrono::milliseconds longest_ttl_{};  // of all rounds so far
-    std::vector<PollEntry> found_{};           // reused, so that it keeps its memory
-    std::map<int, PollEntry> watched_{};       // by descriptor
+    std::vector<PollEntry> watched_{};         // keeps its memory
 };
 
 }  // namespace redlock::loop

@@ -4,94 +4,74 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <new>
-#include <utility>
 
 namespace redlock::loop {
 
-Watches::Watch& Watches::of(int fd) {
-    const auto index = static_cast<std::size_t>(fd);
-    if (index >= of_fd_.size()) of_fd_.resize(index + 1);
-    return of_fd_[index];
+/// The old watches end first, because a new descriptor can have the number of a closed one.
+void Watches::watch(std::span<const PollEntry> entries) {
+    if (loop_ == nullptr) return;
+    end_all_but(entries);
+    for (const auto& entry : entries)
+        if (entry.fd >= 0) set(of(entry), entry.reads, entry.writes);
 }
 
-void Watches::begin(Task& task, PollEntry& entry) {
-    if (loop_ == nullptr || entry.fd < 0) return;
-    auto watched = entry.fd;
-    if (entry.socket == nullptr) {
-        if (of(entry.fd).duplicate < 0) {
-            const int duplicate = ::fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
-            if (duplicate < 0) throw std::bad_alloc{};  // no descriptor is left
-            of(entry.fd).duplicate = duplicate;
+void Watches::end_all_but(std::span<const PollEntry> entries) noexcept {
+    for (auto it = watches_.begin(); it != watches_.end();) {
+        const bool is_wanted =
+            std::ranges::any_of(entries, [&](const PollEntry& entry) { return it->is_for(entry); });
+        if (!is_wanted && it->watched != it->fd) {
+            drop(*it);
+            it = watches_.erase(it);
+            continue;
         }
-        watched = of(entry.fd).duplicate;
-        of(watched).original = entry.fd;
-    }
-    auto& waiting = of(entry.fd).waiting;
-    if (std::ranges::find(waiting, &entry, &Waiting::entry) == waiting.end())
-        waiting.push_back({&task, &entry});
-    watch(watched, entry);
-}
-
-void Watches::watch(int fd, const PollEntry& entry) {
-    auto& it = of(fd);
-    if (it.reads == entry.reads && it.writes == entry.writes) return;
-    it.watched = true;
-    loop_->watch(fd, entry.reads, entry.writes);
-    it.reads = entry.reads;
-    it.writes = entry.writes;
-}
-
-void Watches::end(const PollEntry& entry) noexcept {
-    const auto index = static_cast<std::size_t>(entry.fd);
-    if (entry.fd < 0 || index >= of_fd_.size()) return;
-    auto& it = of_fd_[index];
-    if (std::erase_if(it.waiting, [&](const Waiting& waits) { return waits.entry == &entry; }) == 0) return;
-    if (!it.waiting.empty()) return;
-    close_duplicate(it);
-    if (loop_ == nullptr || (!it.reads && !it.writes)) return;
-    it.reads = it.writes = false;
-    try {
-        loop_->watch(entry.fd, false, false);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): then ready() is called in vain
+        try {
+            if (!is_wanted) set(*it, false, false);
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): on_ready() is then called in vain
+        }
+        ++it;
     }
 }
 
-void Watches::close_duplicate(Watch& watch) noexcept {
-    const auto duplicate = std::exchange(watch.duplicate, -1);
-    if (duplicate < 0) return;
-    forget(duplicate);
-    ::close(duplicate);
+Watches::Watch& Watches::of(const PollEntry& entry) {
+    const auto known = std::ranges::find_if(watches_, [&](const Watch& it) { return it.is_for(entry); });
+    if (known != watches_.end()) return *known;
+    auto& added = watches_.emplace_back(Watch{.fd = entry.fd});
+    if (entry.socket == nullptr) added.watched = ::fcntl(entry.fd, F_DUPFD_CLOEXEC, 0);
+    if (added.watched >= 0) return added;
+    watches_.pop_back();
+    throw std::bad_alloc{};  // no descriptor is left
+}
+
+void Watches::set(Watch& it, bool reads, bool writes) {
+    if (it.reads == reads && it.writes == writes) return;
+    loop_->watch(it.watched, reads, writes);
+    it.reads = reads;
+    it.writes = writes;
+}
+
+void Watches::drop(const Watch& it) noexcept {
+    loop_->forget(it.watched);
+    if (it.watched != it.fd) ::close(it.watched);
 }
 
 void Watches::forget(int fd) noexcept {
-    const auto index = static_cast<std::size_t>(fd);
-    if (fd < 0 || index >= of_fd_.size()) return;
-    auto& it = of_fd_[index];
-    if (loop_ != nullptr && it.watched) loop_->forget(fd);
-    close_duplicate(it);
-    it.waiting.clear();
-    it.original = -1;
-    it.reads = it.writes = it.watched = false;
+    const auto it = std::ranges::find(watches_, fd, &Watch::watched);
+    if (it == watches_.end()) return;
+    drop(*it);
+    watches_.erase(it);
 }
 
-void Watches::on_ready(int fd) noexcept {
-    const auto index = static_cast<std::size_t>(fd);
-    if (fd < 0 || index >= of_fd_.size()) return;
-    auto& it = of_fd_[index];
-    it.reads = it.writes = false;
-    const auto& waiting =
-        it.original < 0 ? it.waiting : of_fd_[static_cast<std::size_t>(it.original)].waiting;
-    for (const auto& [task, entry] : waiting) {
-        entry->ready = true;
-        task->wake();
-    }
+int Watches::on_ready(int fd) noexcept {
+    const auto it = std::ranges::find(watches_, fd, &Watch::watched);
+    if (it == watches_.end()) return -1;
+    it->reads = it->writes = false;
+    return it->fd;
 }
 
 void Watches::detach() noexcept {
-    for (std::size_t fd = 0; fd < of_fd_.size(); ++fd)
-        if (of_fd_[fd].original < 0) forget(static_cast<int>(fd));  // and closes its duplicate
+    for (const auto& it : watches_) drop(it);
+    watches_.clear();
     loop_ = nullptr;
 }
 

@@ -1,11 +1,11 @@
-// The descriptors that the rounds of one event loop wait for.
+// The descriptors that one event loop watches for the library.
 #pragma once
 
 #include <redlock/event_loop.hpp>
 
 #include "../os/network.hpp"
-#include "scheduler.hpp"
 
+#include <span>
 #include <vector>
 
 namespace redlock::loop {
@@ -16,45 +16,41 @@ public:
     Watches(const Watches&) = delete;
     Watches& operator=(const Watches&) = delete;
 
-    /// Has the task woken once, and `entry.ready` set, when the descriptor of the entry is ready. After that
-    /// the task must call the function again. Does nothing if the task waits for the entry already. The entry
-    /// must stay where it is until end(). May throw std::bad_alloc.
-    void begin(Task& task, PollEntry& entry);
-
-    /// The task does not wait for this entry any more. Does nothing if it does not wait for it.
-    void end(const PollEntry& entry) noexcept;
+    /// Has the loop watch the descriptors of these entries, and no others. Each is watched until on_ready().
+    /// After that, the function must be called again. If it throws std::bad_alloc, some are not watched yet.
+    void watch(std::span<const PollEntry> entries);
 
     /// Is called before a socket is closed.
     void forget(int fd) noexcept;
 
-    void on_ready(int fd) noexcept;
+    /// The loop has found this descriptor ready. Returns the descriptor in the entries, or -1.
+    int on_ready(int fd) noexcept;
 
     /// Stops watching, for ever.
     void detach() noexcept;
 
 private:
-    struct Waiting {
-        Task* task;
-        PollEntry* entry;
-    };
-
-    /// The state of one descriptor. The descriptor of a name that is being resolved can belong to several
-    /// waits, in several loops. A loop may refuse to watch one descriptor twice, so it watches a duplicate.
+    /// The state of one descriptor. The descriptor of a name that is being resolved can be in the entries of
+    /// several loops. A loop may refuse to watch one descriptor twice, so it watches a duplicate.
     struct Watch {
-        std::vector<Waiting> waiting{};
-        int duplicate = -1;    // what the loop watches in place of this descriptor
-        int original = -1;     // the descriptor of which this one is the duplicate
-        bool reads = false;    // the loop watches it for reading
-        bool writes = false;   // the loop watches it for writing
-        bool watched = false;  // it was passed to EventLoop::watch(), and not yet to forget()
+        int fd;  // in the entries
+        int watched =
+            fd;  // fd or its duplicate; it was passed to EventLoop::watch(), and not yet to forget()
+        bool reads = false;  // the loop watches it for reading
+        bool writes = false;
+
+        bool is_for(const PollEntry& entry) const noexcept {
+            return fd == entry.fd && (fd == watched) == (entry.socket != nullptr);
+        }
     };
 
-    Watch& of(int fd);
-    void watch(int fd, const PollEntry& entry);
-    void close_duplicate(Watch& watch) noexcept;
+    void end_all_but(std::span<const PollEntry> entries) noexcept;
+    Watch& of(const PollEntry& entry);
+    void set(Watch& it, bool reads, bool writes);
+    void drop(const Watch& it) noexcept;
 
-    EventLoop* loop_;             // null once detached
-    std::vector<Watch> of_fd_{};  // by descriptor, which is a small number
+    EventLoop* loop_;  // null once detached
+    std::vector<Watch> watches_{};
 };
 
 }  // namespace redlock::loop

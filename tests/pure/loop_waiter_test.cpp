@@ -317,9 +317,9 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
     NodeGroup group{network.configs(), {.node_timeout = 50ms}, network};
     NoLoop no_loop;
     loop::Scheduler scheduler{no_loop, network.clock()};
-    loop::Watches watches{no_loop};
     RoundsOfATest rounds{group};
-    loop::Listeners listeners{scheduler, rounds, group.nodes(), network, watches, 50ms};
+    Counter last{scheduler};
+    loop::Listeners listeners{scheduler, rounds, last, group.nodes(), 50ms};
     LocalQueues queues;
     std::stop_token never;
     std::vector<PollEntry> entries;

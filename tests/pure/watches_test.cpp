@@ -33,12 +33,6 @@ public:
     std::map<int, bool> known{};
 };
 
-struct WakesCounted final : loop::Task {
-    using Task::Task;
-    void proceed() override { ++calls; }
-    int calls = 0;
-};
-
 struct WatchesTest : testing::Test {
     ~WatchesTest() override {
         for (const int fd : pipe) ::close(fd);
@@ -53,65 +47,66 @@ struct WatchesTest : testing::Test {
     const std::array<int, 2> pipe = make_pipe();
     RecordingLoop events;
     MemoryClock clock;
-    loop::Scheduler scheduler{events, clock};
-    WakesCounted task{scheduler};
     loop::Watches watches{events};
     MemoryServer server;
     MemorySocket::Open open;
     MemorySocket socket{open, pipe[0], server, clock, 1ms};
-    PollEntry of_socket{.socket = &socket, .fd = pipe[0]};
-    PollEntry of_name{.fd = pipe[0]};  // of a name that is being resolved
+    const std::array<PollEntry, 1> of_socket{PollEntry{.socket = &socket, .fd = pipe[0]}};
+    const std::array<PollEntry, 1> of_name{PollEntry{.fd = pipe[0]}};  // of a name that is being resolved
 };
 
 TEST_F(WatchesTest, ASocketIsWatchedUntilNobodyWaits) {
-    watches.begin(task, of_socket);
+    watches.watch(of_socket);
     EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
-    watches.end(of_socket);
+    watches.watch({});
     EXPECT_THAT(events.watched(), IsEmpty());
 }
 
+TEST_F(WatchesTest, ASocketIsWatchedAgainAfterItWasReady) {
+    watches.watch(of_socket);
+    EXPECT_EQ(watches.on_ready(pipe[0]), pipe[0]);
+    events.known.clear();  // the loop does not watch it any more
+    watches.watch(of_socket);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
+    EXPECT_EQ(watches.on_ready(pipe[1]), -1) << "it is not watched";
+}
+
 TEST_F(WatchesTest, ASocketIsForgottenBeforeItIsClosed) {
-    watches.begin(task, of_socket);
+    watches.watch(of_socket);
     watches.forget(pipe[0]);
     EXPECT_TRUE(events.known.empty());
-    watches.begin(task, of_socket);
+    watches.watch(of_socket);
     EXPECT_THAT(events.watched(), ElementsAre(pipe[0])) << "a new socket can have the same number";
 }
 
 // Several loops can wait for the same name.
 TEST_F(WatchesTest, ADuplicateIsWatchedWhileANameIsResolved) {
-    watches.begin(task, of_name);
+    watches.watch(of_name);
     ASSERT_EQ(events.watched().size(), 1U);
     const int duplicate = events.watched().front();
     EXPECT_NE(duplicate, pipe[0]);
-    watches.on_ready(duplicate);
-    scheduler.run();
-    EXPECT_TRUE(of_name.ready);
-    EXPECT_EQ(task.calls, 1);
-    watches.end(of_name);
+    EXPECT_EQ(watches.on_ready(duplicate), pipe[0]);
+    watches.watch({});
     EXPECT_TRUE(events.known.empty());
     EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1) << "it is closed";
 }
 
 // Several connections of one loop can wait for the same name.
-TEST_F(WatchesTest, ADuplicateIsWatchedUntilNobodyWaits) {
-    PollEntry of_another{.fd = pipe[0]};
-    watches.begin(task, of_name);
-    watches.begin(task, of_another);
+TEST_F(WatchesTest, OneDuplicateIsWatchedUntilNobodyWaits) {
+    watches.watch(std::array{of_name.front(), of_name.front()});
     const int duplicate = events.watched().at(0);
-    watches.end(of_name);
-    ASSERT_THAT(events.watched(), ElementsAre(duplicate));
-    watches.on_ready(duplicate);
-    scheduler.run();
-    EXPECT_FALSE(of_name.ready);
-    EXPECT_TRUE(of_another.ready);
-    EXPECT_EQ(task.calls, 1);
-    watches.end(of_another);
-    EXPECT_TRUE(events.known.empty());
+    watches.watch(of_name);
+    EXPECT_THAT(events.watched(), ElementsAre(duplicate));
+}
+
+TEST_F(WatchesTest, ASocketCanHaveTheNumberOfAFormerResolution) {
+    watches.watch(of_name);
+    watches.watch(of_socket);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
 }
 
 TEST_F(WatchesTest, TheEndLeavesNothing) {
-    watches.begin(task, of_name);
+    watches.watch(of_name);
     const int duplicate = events.watched().at(0);
     watches.detach();
     EXPECT_TRUE(events.known.empty());
