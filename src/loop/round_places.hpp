@@ -10,7 +10,7 @@
 #include "scheduler.hpp"
 
 #include <cstddef>
-#include <cstdint>
+#include <utility>
 
 namespace redlock::loop {
 
@@ -33,11 +33,9 @@ public:
         void give_back() noexcept;
 
     private:
-        enum class State : std::uint8_t { none, waiting, taken };
-
         RoundPlaces& places_;
         Task& task_;
-        State state_ = State::none;
+        bool has_place_ = false;  // if not, it waits while it is in the list
     };
 
 private:
@@ -46,27 +44,25 @@ private:
 };
 
 inline bool RoundPlaces::Place::take() noexcept {
-    if (state_ == State::none && places_.free_ > 0) {
+    if (has_place_ || detail::LinkedList<Place>::has(*this)) return has_place_;
+    has_place_ = places_.free_ > 0;
+    if (has_place_)
         --places_.free_;
-        state_ = State::taken;
-    } else if (state_ == State::none) {
+    else
         places_.waiting_.add(*this);
-        state_ = State::waiting;
-    }
-    return state_ == State::taken;
+    return has_place_;
 }
 
 inline void RoundPlaces::Place::give_back() noexcept {
-    if (state_ == State::waiting) {
-        places_.waiting_.remove(*this);
-    } else if (state_ == State::taken && places_.waiting_.empty()) {
+    detail::LinkedList<Place>::remove(*this);
+    if (!std::exchange(has_place_, false)) return;
+    auto* const next = places_.waiting_.take();
+    if (!next) {
         ++places_.free_;
-    } else if (state_ == State::taken) {
-        auto& next = *places_.waiting_.take();
-        next.state_ = State::taken;
-        next.task_.wake();
+        return;
     }
-    state_ = State::none;
+    next->has_place_ = true;
+    next->task_.wake();
 }
 
 }  // namespace redlock::loop
