@@ -50,11 +50,7 @@ class LoopGroup::Round final : public RoundInSteps, public RoundDriver::Owner {
 public:
     Round(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
           std::span<Tally> tallies)
-        : group_(group), task_(task), limits_(limits) {
-        if (requests.size() > 1 && !group.group_.clusters().empty())
-            parts_.emplace(group.group_.clusters(), requests, tallies);
-        else
-            begin(requests, tallies);
+        : group_(group), task_(task), limits_(limits), parts_(group.group_.clusters(), requests, tallies) {
         ++group_.rounds_;
     }
     ~Round() override {
@@ -63,10 +59,9 @@ public:
     }
 
     std::optional<Clock::time_point> advance() override {
-        while (round_ || parts_->next()) {
-            if (!round_) begin(parts_->requests(), parts_->tallies());
+        while (round_ || parts_.next()) {
+            if (!round_) round_.emplace(group_.group_, *this, parts_.requests(), limits_, parts_.tallies());
             if (const auto until = step()) return until;
-            if (!parts_) break;
             round_.reset();
         }
         return std::nullopt;
@@ -74,9 +69,6 @@ public:
 
 private:
     void wake() noexcept override { task_.wake(); }
-    void begin(std::span<const Request> requests, std::span<Tally> tallies) {
-        round_.emplace(group_.group_, *this, requests, limits_, tallies);
-    }
     std::optional<Clock::time_point> step() {
         // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
         if (until_ && group_.now() >= *until_) {
@@ -92,7 +84,7 @@ private:
     LoopGroup& group_;
     Task& task_;
     const RoundLimits& limits_;
-    std::optional<RequestsByServer> parts_{};  // for a batch on a Redis Cluster
+    RequestsByServer parts_;  // mostly one
     std::optional<RoundDriver> round_{};
     std::optional<Clock::time_point> until_{};  // the end of the wait
 };

@@ -205,9 +205,7 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
     }
-    const auto& clusters = shared_.clusters();
-    if (requests.size() == 1 || clusters.empty()) return make_round(requests, limits, tallies);
-    for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)
+    for (RequestsByServer parts{shared_.clusters(), requests, tallies}; parts.next();)
         make_round(parts.requests(), limits, parts.tallies());
 }
 

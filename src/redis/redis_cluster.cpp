@@ -177,7 +177,8 @@ void RedisCluster::move_releases_locked(const NodeConfig& former) {
 
 RequestsByServer::RequestsByServer(const RedisClusters& clusters, std::span<const Request> requests,
                                    std::span<Tally> tallies)
-    : all_(requests), all_tallies_(tallies) {
+    : all_(requests), all_tallies_(tallies), parts_(requests.size() == 1 || clusters.empty() ? 1 : 0) {
+    if (parts_ == 1) return;
     std::map<std::vector<ClusterServer>, std::size_t> known;
     for (const auto& request : all_) {
         const auto slot = detail::slot_of(request.command.resources.front());
@@ -193,7 +194,7 @@ RequestsByServer::RequestsByServer(const RedisClusters& clusters, std::span<cons
 bool RequestsByServer::next() {
     store();
     if (present_ == parts_) return false;
-    for (std::size_t i = 0; i < all_.size(); ++i)
+    for (std::size_t i = 0; i < numbers_.size(); ++i)
         if (numbers_[i] == present_) {
             part_.push_back(all_[i]);
             part_tallies_.push_back(all_tallies_[i]);

@@ -101,9 +101,9 @@ private:
 
 using RedisClusters = std::vector<std::shared_ptr<RedisCluster>>;
 
-/// The requests of a batch, in parts that can each be one round, because all requests of a part have the same
-/// servers. A request whose slot is being moved is a part of its own, because only a round with one request
-/// follows redirections.
+/// The requests of a batch, in parts that can each be one round. Without a Redis Cluster, there is one part.
+/// Otherwise all requests of a part have the same servers. A request whose slot is being moved is a part of
+/// its own, because only a round with one request follows redirections.
 ///
 ///     for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)
 ///         make_round(parts.requests(), parts.tallies());
@@ -119,16 +119,16 @@ public:
 
     /// Goes on to the next part. Returns false if there is none.
     bool next();
-    std::span<const Request> requests() const noexcept { return part_; }
-    std::span<Tally> tallies() noexcept { return part_tallies_; }
+    std::span<const Request> requests() const noexcept { return numbers_.empty() ? all_ : part_; }
+    std::span<Tally> tallies() noexcept { return numbers_.empty() ? all_tallies_ : part_tallies_; }
 
 private:
     void store() noexcept;
 
     const std::span<const Request> all_;
     const std::span<Tally> all_tallies_;
-    std::vector<std::size_t> numbers_{};  // of the part, for each request
-    std::size_t parts_ = 0;
+    std::vector<std::size_t> numbers_{};  // of the part, for each request; empty if there is one part
+    std::size_t parts_;
     std::size_t present_ = 0;  // the number of the present part + 1
     std::vector<Request> part_{};
     std::vector<Tally> part_tallies_{};
