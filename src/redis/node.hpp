@@ -22,7 +22,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -47,7 +46,7 @@ public:
     struct Options {
         /// The largest number of listeners without a waiter.
         std::size_t max_idle = 64;
-        bool observed = false;     ///< true if somebody calls take_events()
+        bool observed = false;     ///< true if somebody calls Server::take_events()
         bool collects = true;      ///< see Connection::set_collecting()
         std::size_t index = 0;     ///< the index of this node, which ConnectionUser::on_progress() gets
         std::size_t position = 0;  ///< PollEntry::node of its connections
@@ -121,11 +120,6 @@ public:
     /// node has answered the handshake or has failed, or that it keeps no queue.
     bool subscribe(Listener& listener, Clock::time_point until, Clock::time_point now);
 
-    /// Lets append_unfinished() send the kept releases once more, even if the node is not trusted. For
-    /// NodeGroup::close(), after which there are no rounds.
-    void begin_to_close() noexcept { config_.server->kept().permit_attempt(); }
-    /// Returns true if releases are still to be sent again.
-    bool owes_releases() const noexcept { return !config_.server->kept().none(); }
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
     /// another function.
@@ -137,21 +131,10 @@ public:
     /// Closes all connections, and keeps their releases. Requires that no round is under way.
     void close_connections(Clock::time_point now) noexcept;
 
-    /// Keeps the releases of a broken connection, and sends them again later.
-    void repeat_later(detail::PendingReplies releases) noexcept {
-        config_.server->kept().keep(std::move(releases), true);
-    }
-
-    /// Records that the node has answered a command in time.
-    void succeeded() noexcept { config_.server->succeeded(); }
+    /// Returns what all lanes know together about the server.
+    Server& server() const noexcept { return *config_.server; }
     /// Records that the node has failed.
     void failed(detail::NodeFailure failure, Clock::time_point now);
-
-    /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
-    detail::NodeFailure last_failure() { return config_.server->last_failure(); }
-
-    /// Returns the events since the last call.
-    std::vector<NodeEvent> take_events() { return config_.server->take_events(); }
 
 private:
     Link* current_link() const noexcept;

@@ -30,11 +30,13 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     try {
         const auto start = first.network_.clock().now();
         const auto attempt = [&](Clock::time_point deadline) {
+            // The releases of broken connections get one more attempt, even if the node is not trusted.
             for (const auto* const group : groups)
-                for (auto* const node : group->table_.all()) node->begin_to_close();
+                for (auto* const node : group->table_.all()) node->server().kept().permit_attempt();
             bool done = send_the_rest(groups, deadline, true);
             for (const auto* const group : groups)
-                for (const auto* const node : group->table_.all()) done = done && !node->owes_releases();
+                for (const auto* const node : group->table_.all())
+                    done = done && node->server().kept().none();
             return done;
         };
         // The first attempt may find that a server is busy.
@@ -145,7 +147,7 @@ void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally>
     for (const auto& node : table_.nodes()) {
         const auto name = tallies.front()[node->index()].name;
         if (!node->cluster())
-            for (const auto& event : node->take_events()) notify(name, event);
+            for (const auto& event : node->server().take_events()) notify(name, event);
         else
             for (const auto& server : node->cluster()->servers())
                 for (const auto& event : server->server->take_events()) notify(name, event);

@@ -308,7 +308,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
     }
-    if (!round_.has_replied(node)) contacts_[node].node->succeeded();
+    if (!round_.has_replied(node)) contacts_[node].node->server().succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     if (const auto hint = detail::hint_for(reply); vote.cause && !redirected && !hint.empty())
         text += "; " + std::string{hint};
@@ -351,7 +351,7 @@ void RoundDriver::move_to(std::size_t node, NodeTable::Route route, detail::Pend
         else if (round_.is_left_alone(node))
             report_left_alone(node);  // its time has begun already
     } catch (const std::bad_alloc&) {
-        contacts_[node].node->repeat_later(std::move(releases));
+        contacts_[node].node->server().kept().keep(std::move(releases), true);
         throw;
     }
 }
@@ -377,7 +377,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
 /// possible. A release is then sent there later.
 bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingReply& answer) {
     const auto to = *detail::parse_redirection(answer.reply.text);
-    contacts_[node].node->succeeded();
+    contacts_[node].node->server().succeeded();
     auto* const target = group_.table_.redirected(*contacts_[node].node, to);
     const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
     if (!follows) {
@@ -394,7 +394,7 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
 
 /// Reports that a node was not asked, because it has failed before.
 void RoundDriver::report_left_alone(std::size_t node) {
-    const auto failure = contacts_[node].node->last_failure();
+    const auto failure = contacts_[node].node->server().last_failure();
     auto detail = "after: " + failure.cause.message();
     if (!failure.detail.empty()) detail += ", " + failure.detail;
     // A cause that does not go away by itself says more than `backing_off`.

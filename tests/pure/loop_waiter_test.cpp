@@ -646,7 +646,7 @@ TEST_F(WaitersOfALoop, ANodeThatRefusesSubscriptionsIsNotAskedForAMinute) {
     Tally reasons{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
     second.waiter.report_refusals(reasons);
     EXPECT_EQ(reasons[0].cause, Errc::permission_denied);
-    EXPECT_FALSE(group.nodes()[0]->last_failure().cause) << "the node has not failed";
+    EXPECT_FALSE(group.nodes()[0]->server().last_failure().cause) << "the node has not failed";
 }
 
 // It has failed as a node that does not answer, and does not refuse to keep queues.
@@ -655,7 +655,8 @@ TEST_F(WaitersOfALoop, ANodeWithTooManyClientsIsAskedAgainSoon) {
     Client client{*this};
     ASSERT_TRUE(listen(client));
     EXPECT_EQ(client.waiter.home(), 1U);
-    EXPECT_FALSE(group.nodes()[0]->last_failure().cause) << "it answers over the connections that it has";
+    EXPECT_FALSE(group.nodes()[0]->server().last_failure().cause)
+        << "it answers over the connections that it has";
     network.server(0).last_words = "";
     network.pass(2s);
     ASSERT_TRUE(listen(client));
