@@ -1,6 +1,7 @@
 // AsyncLeader: campaigns for a lock, has the work done while the lock is held, and resigns, in an event loop.
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/async_leader.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/error.hpp>
 
 #include "../loop/context.hpp"
@@ -150,14 +151,13 @@ void AsyncLeader::Impl::end_work(std::uint64_t term, std::exception_ptr failure)
 
 void AsyncLeader::Impl::resign() {
     using namespace std::chrono_literals;
-    try {
+    const bool begun = detail::has_memory_for([this] {
         lock_.release([this](Result result) {
             sequence_.released(std::move(result));
             act();
         });
-    } catch (const std::bad_alloc&) {
-        wake_at(now() + 100ms);
-    }
+    });
+    if (!begun) wake_at(now() + 100ms);
 }
 
 /// Keeps this object, because the functions of the user may destroy the AsyncLeader and shut down the loop.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "renewal_queue.hpp"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -107,11 +107,8 @@ private:
     std::pair<Clock::time_point, std::stop_token> next_wakeup(const std::stop_token& stop) {
         const std::lock_guard guard{mutex_};
         wakeup_at_ = queue_.next_turn();
-        try {
-            if (wake_.stop_requested()) wake_ = std::stop_source{};
-        } catch (const std::bad_alloc&) {
+        if (wake_.stop_requested() && !has_memory_for([this] { wake_ = std::stop_source{}; }))
             return {std::min(wakeup_at_, clock().now() + std::chrono::milliseconds{10}), stop};
-        }
         if (stop.stop_requested()) wake_.request_stop();
         return {wakeup_at_, wake_.get_token()};
     }

@@ -39,6 +39,7 @@
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/algorithm/lease.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -55,7 +56,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -342,11 +342,9 @@ private:
     /// nodes.
     template <class ResultRef>
     void keep_for_report_locked(ResultRef&& failed) noexcept {
-        try {
-            last_extend_error_ = std::make_unique<Result>(std::forward<ResultRef>(failed));
-        } catch (const std::bad_alloc&) {
-            last_extend_error_.reset();
-        }
+        last_extend_error_.reset();
+        (void)has_memory_for(
+            [&] { last_extend_error_ = std::make_unique<Result>(std::forward<ResultRef>(failed)); });
     }
 
     /// Updates the lease after an extension. In the states ending and unwatched, leaves the lease as it is,

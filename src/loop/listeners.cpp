@@ -2,9 +2,9 @@
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/algorithm/waiting.hpp>
+#include <redlock/detail/memory.hpp>
 
 #include <algorithm>
-#include <new>
 #include <vector>
 
 namespace redlock::loop {
@@ -57,10 +57,9 @@ auto Listeners::state(std::size_t node, User& user) const noexcept -> State {
 void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     auto& it = of_[node];
     if (std::erase(it.users, &user) == 0 || !it.users.empty()) return;
-    try {
-        if (keeps && it.listens()) nodes_[node]->listeners().check_in(std::move(it.listener), now());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
-    }
+    if (keeps && it.listens())  // without memory, the next waiter connects again
+        (void)detail::has_memory_for(
+            [&] { nodes_[node]->listeners().check_in(std::move(it.listener), now()); });
     drop(node);
 }
 
@@ -76,12 +75,7 @@ void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
     const auto found = it.tickets.find(ticket);
     if (found == it.tickets.end()) return;
     found->second.user = nullptr;
-    try {
-        it.gone.push_back(ticket);
-    } catch (const std::bad_alloc&) {
-        it.tickets.erase(found);
-        return;
-    }
+    if (!detail::has_memory_for([&] { it.gone.push_back(ticket); })) it.tickets.erase(found);
     if (it.gone.size() <= max_gone) return;
     it.tickets.erase(it.gone.front());
     it.gone.pop_front();
@@ -116,11 +110,8 @@ void Listeners::proceed() {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         auto& it = of_[node];
         if (!it.listener) continue;
-        try {
-            advance(node);
-        } catch (const std::bad_alloc&) {  // the next call does the rest
+        if (!detail::has_memory_for([&] { advance(node); }))  // the next call does the rest
             next = std::min<Clock::time_point>(next, now() + 10ms);
-        }
         if (!it.listener) continue;
         // A connection that is silent tries its next address after some time.
         if (!it.listens()) next = std::min({next, it.until, it.listener->connection().poll_entry().until});
@@ -148,10 +139,8 @@ bool Listeners::deliver(std::size_t node, const std::string& message) {
     if (found == it.tickets.end()) return false;
     if (found->second.user) return found->second.user->on_message();
     const auto gone = it.tickets.extract(found);
-    try {
-        give_back(node, gone.key(), gone.mapped().resource);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the reservation ends by itself
-    }
+    // Without memory, the reservation ends by itself.
+    (void)detail::has_memory_for([&] { give_back(node, gone.key(), gone.mapped().resource); });
     return true;
 }
 

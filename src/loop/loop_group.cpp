@@ -1,10 +1,11 @@
 #include "loop_group.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "loop_waiter.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -36,10 +37,9 @@ void FormerGroups::close(Lanes& threads) noexcept {
         groups.swap(groups_);
     }
     std::vector<NodeGroup*> nodes;
-    try {
+    (void)detail::has_memory_for([&] {  // otherwise the destructors send the rest
         for (const auto& group : groups) nodes.push_back(&group->nodes());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the destructors send the rest
-    }
+    });
     threads.close(nodes);
 }
 
@@ -108,10 +108,7 @@ void LoopGroup::on_ready(int fd) {
     for (auto& it : watched_) it.ready = it.ready || it.fd == ready;
     listeners_.on_ready(ready);
     wake();
-    try {
-        take_ready();
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
+    (void)detail::has_memory_for([this] { take_ready(); });
 }
 
 /// Continues with the watched connections that are ready.
@@ -133,7 +130,7 @@ void LoopGroup::read_all() {
 /// Without memory, tries again soon. Otherwise nobody would watch a connection that has a release to write.
 void LoopGroup::proceed() {
     auto until = Clock::never();
-    try {
+    const bool done = detail::has_memory_for([&] {
         for (auto& it : watched_)
             if (it.until != Clock::never() && now() >= it.until) it.ready = true;
         take_ready();
@@ -142,10 +139,8 @@ void LoopGroup::proceed() {
         until = std::min(until, find_connections_to_watch());
         network_.watches().watch(watched_);
         for (const auto& it : watched_) until = std::min(until, it.until);
-    } catch (const std::bad_alloc&) {
-        until = now() + std::chrono::milliseconds{10};
-    }
-    wake_at(until);
+    });
+    wake_at(done ? until : now() + std::chrono::milliseconds{10});
 }
 
 /// Collects the connections to watch: those of the listeners, and of the others all while a round is under
@@ -188,22 +183,19 @@ void LoopGroup::detach() noexcept {
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);
     detached_at_ = clock().now();
-    try {
+    (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
         (void)group_.send_the_rest(clock().now() + std::chrono::milliseconds{1}, true);
         former_->add(shared_from_this());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its destructor sends the rest
-    }
+    });
 }
 
 bool LoopGroup::close_if_done() noexcept {
     const auto now = clock().now();
-    try {
-        if (!group_.send_the_rest(now, false) && now < detached_at_ + group_.node_timeout()) return false;
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
-    group_.give_up();
-    return true;
+    bool done = false;
+    (void)detail::has_memory_for(
+        [&] { done = group_.send_the_rest(now, false) || now >= detached_at_ + group_.node_timeout(); });
+    if (done) group_.give_up();
+    return done;
 }
 
 }  // namespace redlock::loop

@@ -1,5 +1,7 @@
 #include "watches.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,10 +27,8 @@ void Watches::end_all_but(std::span<const PollEntry> entries) noexcept {
             it = watches_.erase(it);
             continue;
         }
-        try {
-            if (!is_wanted) set(*it, false, false);
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): on_ready() is then called in vain
-        }
+        // Without memory, on_ready() is called in vain.
+        if (!is_wanted) (void)detail::has_memory_for([&] { set(*it, false, false); });
         ++it;
     }
 }

@@ -1,16 +1,16 @@
 #include "group_waiter.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace redlock {
 
 GroupWaiter::~GroupWaiter() {
-    try {
+    (void)detail::has_memory_for([this] {  // otherwise the next waiter connects again
         if (listener_) nodes_[home_]->listeners().check_in(std::move(listener_), network_.clock().now());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
-    }
+    });
 }
 
 /// Tries the nodes in order up to the present home node, and stays there if none of them accepts.

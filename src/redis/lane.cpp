@@ -1,5 +1,7 @@
 #include "lane.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "../round/connection_choice.hpp"
 #include "../round/lane_choice.hpp"
 #include "../wire/verbs.hpp"
@@ -376,11 +378,8 @@ Clock::time_point Lane::write() {
     do {
         (void)advance_woken();
         const auto now = network_.clock().now();
-        try {
-            until = group_.write_collected(now);
-        } catch (const std::bad_alloc&) {  // while sending a release again; tries again later
-            until = now + 10ms;
-        }
+        if (!detail::has_memory_for([&] { until = group_.write_collected(now); }))
+            until = now + 10ms;  // tries again to send a release again
     } while (advance_woken());
     for (const auto* it = active_.first(); it; it = active_.after(*it)) until = std::min(until, it->until);
     return until;
@@ -408,10 +407,7 @@ void Lane::poll(Asker& own, Clock::time_point until) {
 /// Reads from the connections whose entries are ready. Without memory for a release that is to be sent again,
 /// a later turn tries again.
 void Lane::take_ready() {
-    try {
-        group_.take_ready(entries_);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
+    (void)detail::has_memory_for([this] { group_.take_ready(entries_); });
     last_read_ = network_.clock().now();
 }
 
@@ -499,11 +495,8 @@ auto Lane::hand_over() noexcept -> Rest {
             if (wake(*it, Waited::until_it_leads)) return Rest::nothing;
         end_left();
         wake_ended(nullptr);
-        bool unsent = true;
-        try {
-            unsent = group_.write_all(network_.clock().now());
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the background task tries again
-        }
+        bool unsent = true;  // also without memory, so that the background task tries again
+        (void)detail::has_memory_for([&] { unsent = group_.write_all(network_.clock().now()); });
         const auto rest = unsent                           ? Rest::unsent
                           : group_.may_have_lost_release() ? Rest::unconfirmed
                                                            : Rest::nothing;
@@ -539,10 +532,7 @@ void Lane::read_late() noexcept {
         if (is_led_ || network_.clock().now() - last_read_ < 1ms) return;
         is_led_ = true;
     }
-    try {
-        read_all();
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next round reads
-    }
+    (void)detail::has_memory_for([this] { read_all(); });  // otherwise the next round reads
     find_unanswered();
     stop_leading();
 }
@@ -556,11 +546,10 @@ Clock::time_point Lane::send_unsent(Clock::time_point now) {
         const std::lock_guard guard{mutex_};
         if (std::exchange(is_led_, true)) return Clock::never();
     }
-    try {
+    (void)detail::has_memory_for([&] {  // otherwise the next call tries again
         read_all();
         if (group_.check_silence(now)) unsent_since_ = now;
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next call tries again
-    }
+    });
     find_unanswered();
     const auto since = unsent_since_.load();
     const auto rest = hand_over();

@@ -1,5 +1,6 @@
 #include "lanes.hpp"
 
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "../round/connection_choice.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 namespace redlock {
@@ -26,11 +26,8 @@ void Lanes::close(std::span<NodeGroup* const> others) noexcept {
     shared_.end_background_task();
     for (const auto& it : others_) it->end_background_task();
     std::vector<NodeGroup*> all;
-    try {
-        all.reserve(1 + others_.size() + others.size());
-    } catch (const std::bad_alloc&) {  // the destructors send the rest
-        return;
-    }
+    if (!detail::has_memory_for([&] { all.reserve(1 + others_.size() + others.size()); }))
+        return;  // the destructors send the rest
     all.push_back(&shared_.group());
     for (const auto& it : others_) all.push_back(&it->group());
     all.insert(all.end(), others.begin(), others.end());

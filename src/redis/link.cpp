@@ -1,11 +1,12 @@
 // No mutex is held while a user continues, because the user may join and leave connections then.
 #include "link.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "../wire/verbs.hpp"
 #include "node_config.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace redlock {
@@ -78,14 +79,12 @@ Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
     const bool was_ready_before = was_ready();
     const auto pending_before = pending().count();
     const auto answered_before = pending().answered();
-    try {
+    (void)detail::has_memory_for([&] {  // otherwise it is broken, or goes on at the next event
         if (clock)
             blocking_receive();
         else if (!fail_if_outdated(now))
             advance();
-    } catch (
-        const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it is broken, or goes on at the next event
-    }
+    });
     if (clock) now = clock->now();
     if (!was_ready_before && was_ready()) node_.server->connected(*this);
     const auto replies = pending_before - std::min(pending_before, pending().count());

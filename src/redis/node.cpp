@@ -1,10 +1,11 @@
 #include "node.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "../wire/verbs.hpp"
 #include "redis_cluster.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace redlock {
@@ -285,10 +286,8 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     // a new connection may be made for the releases although the server is not trusted.
     auto releases = std::exchange(link->pending(), {});
     if (!is_blameless) releases.count_no_repeat();
-    try {  // before the releases are kept, so that no other lane sends them to a server that has failed
-        if (has_failed) failed({link->cause(), link->detail()}, now);
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not recorded
-    }
+    if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
+        (void)detail::has_memory_for([&] { failed({link->cause(), link->detail()}, now); });
     config_.server->kept().keep(std::move(releases), is_blameless);
 }
 

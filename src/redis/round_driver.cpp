@@ -2,6 +2,8 @@
 // when the server has answered its handshake (AUTH, SELECT and PING).
 #include "round_driver.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "../round/cluster_slots.hpp"
 #include "../wire/causes.hpp"
 #include "redis_cluster.hpp"
@@ -48,11 +50,8 @@ void RoundDriver::end() noexcept {
     for (std::size_t node = 0; node < size(); ++node) {
         if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
         leave(node);
-        try {
-            if (round_.is_left_alone(node)) report_left_alone(node);
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-            // The report of this node is lost.
-        }
+        if (round_.is_left_alone(node))  // without memory, the report of this node is lost
+            (void)detail::has_memory_for([&] { report_left_alone(node); });
     }
 }
 
@@ -190,9 +189,7 @@ bool RoundDriver::may_send(std::size_t node) {
 /// the round leaves the connection, and the next call of advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
-    try {
-        proceed(node);
-    } catch (const std::bad_alloc&) {
+    if (!detail::has_memory_for([&] { proceed(node); })) {
         out_of_memory_ = true;
         leave(node);
     }

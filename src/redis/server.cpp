@@ -1,9 +1,10 @@
 #include "server.hpp"
 
+#include <redlock/detail/memory.hpp>
+
 #include "connection.hpp"
 #include "node_config.hpp"
 
-#include <new>
 #include <string_view>
 #include <utility>
 
@@ -125,19 +126,15 @@ bool Server::is_former(const Connection& connection) noexcept {
 void Server::add(NodeEvent event) noexcept {
     if (!is_observed_) return;
     const std::lock_guard guard{mutex_};
-    try {
-        events_.push_back(std::move(event));
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
+    (void)detail::has_memory_for([&] { events_.push_back(std::move(event)); });
 }
 
 void Server::disconnected(const Connection& connection, std::error_code cause, const char* why) noexcept {
-    try {
+    (void)detail::has_memory_for([&] {
         auto failure = connection.broken() ? detail::NodeFailure{connection.cause(), connection.detail()}
                                            : detail::NodeFailure{cause, why};
         add({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    }
+    });
 }
 
 void Server::wrote(std::size_t commands, Clock::duration waited) noexcept {

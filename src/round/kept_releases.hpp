@@ -30,6 +30,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/memory.hpp>
 
 #include "pending_replies.hpp"
 
@@ -37,7 +38,6 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -112,11 +112,7 @@ private:
     }
 
     void keep_locked(detail::PendingReplies pending, bool may_try_at_once) noexcept {
-        try {
-            of_connections_.push_back(std::move(pending));
-        } catch (const std::bad_alloc&) {
-            return;
-        }
+        if (!detail::has_memory_for([&] { of_connections_.push_back(std::move(pending)); })) return;
         if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
         any_ = true;
         may_try_at_once_ = may_try_at_once_ || may_try_at_once;

@@ -3,6 +3,7 @@
 // not overtake the release of its resource: the old key would refuse it.
 #pragma once
 
+#include <redlock/detail/memory.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../wire/verbs.hpp"
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,11 +69,8 @@ public:
         ++left_;
         for (const auto& [command, to] : requests) {
             released_left_ |= PendingReplies::bits_of(command.resources);
-            try {
-                bound_left_.push_back({PendingReplies::binding_of(effect_of(command), command.owner), to});
-            } catch (const std::bad_alloc&) {
-                binds_all_ = true;
-            }
+            const auto by = PendingReplies::binding_of(effect_of(command), command.owner);
+            if (!has_memory_for([&] { bound_left_.push_back({by, to}); })) binds_all_ = true;
         }
     }
     /// Records that the leading thread has ended a round that was left. What it has left on the connections
@@ -93,13 +90,8 @@ public:
         late.any = false;
         late.released = 0;
         late.bound.clear();  // keeps its memory
-        bool complete = true;
-        try {
-            find(late);
-        } catch (const std::bad_alloc&) {
-            late.any = true;
-            complete = false;
-        }
+        const bool complete = has_memory_for([&] { find(late); });
+        late.any = late.any || !complete;
         released_late_ = late.released;
         if (!late.any && !any_late_) return;
         const std::lock_guard guard{mutex_};

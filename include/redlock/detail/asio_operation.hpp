@@ -3,6 +3,7 @@
 
 #include <redlock/detail/asio_library.hpp>
 #include <redlock/detail/asio_loop.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -13,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <system_error>
 #include <type_traits>
@@ -234,11 +234,8 @@ inline LockOptions posting_on_lost(const net::any_io_executor& executor, Nodes& 
     options.on_lost = [make, next = std::make_shared<std::shared_ptr<LossCall>>(make()),
                        of_lock = std::weak_ptr{loop_of(executor, nodes)}](const Result& loss) {
         auto call = *next ? std::move(*next) : make();
-        try {
-            call->set(Result{loss});
-        } catch (const std::bad_alloc&) {
+        if (!redlock::detail::has_memory_for([&] { call->set(Result{loss}); }))
             call->set(Result{loss.error()});
-        }
         if (const auto loop = of_lock.lock()) loop->post(std::move(call));
         *next = make();
     };
