@@ -40,20 +40,8 @@ public:
             read_host_and_port(rest);
         } else if (*scheme == "unix") {
             read_unix(rest);
-        } else if (*scheme == "redis" || *scheme == "rediss") {
-            endpoint_.tls.enabled = *scheme == "rediss";
-            read_redis(rest);
-        } else if (*scheme == "redis+sentinel" || *scheme == "rediss+sentinel") {
-            endpoint_.tls.enabled = *scheme == "rediss+sentinel";
-            read_sentinels(rest);
-        } else if (*scheme == "redis+cluster" || *scheme == "rediss+cluster") {
-            endpoint_.tls.enabled = *scheme == "rediss+cluster";
-            read_cluster(rest);
         } else {
-            fail("scheme",
-                 "must be redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or "
-                 "rediss+cluster",
-                 *scheme);
+            read_redis(*scheme, rest);
         }
         return std::move(endpoint_);
     }
@@ -116,20 +104,33 @@ private:
         return after;
     }
 
-    void read_redis(std::string_view rest) {
+    void read_redis(std::string_view scheme, std::string_view rest) {
+        endpoint_.tls.enabled = scheme.starts_with("rediss");
+        const auto kind = scheme.substr(std::min<std::size_t>(scheme.size(), endpoint_.tls.enabled ? 6 : 5));
+        const bool is_cluster = kind == "+cluster";
+        const bool has_sentinels = kind == "+sentinel";
+        if (!scheme.starts_with("redis") || !(kind.empty() || is_cluster || has_sentinels))
+            fail("scheme",
+                 "must be redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or "
+                 "rediss+cluster",
+                 scheme);
         const auto query = cut_after(rest, '?');
         const auto path = cut_after(rest, '/');
+        if (has_sentinels) return read_sentinels(rest, path, query);
         read_user(rest);
-        read_host_and_port(rest);
+        if (is_cluster)
+            read_servers(rest, redis_port, endpoint_.seeds);
+        else
+            read_host_and_port(rest);
+        if (is_cluster && !path.empty() && path != "0")
+            fail("database", "must be 0, because a Redis Cluster has no other");
         if (!path.empty()) read_database(path);
         read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
                    [this](std::string_view field) { return tls_field(field); });
         check_tls();
     }
 
-    void read_sentinels(std::string_view rest) {
-        const auto query = cut_after(rest, '?');
-        const auto path = cut_after(rest, '/');
+    void read_sentinels(std::string_view rest, std::string_view path, std::string_view query) {
         endpoint_.master = decoded("master", path.substr(0, path.find('/')));
         if (endpoint_.master.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
         read_user(rest);
@@ -166,17 +167,6 @@ private:
         };
         while (const auto server = cut_before(list, ",")) read(*server);
         read(list);
-    }
-
-    void read_cluster(std::string_view rest) {
-        const auto query = cut_after(rest, '?');
-        const auto path = cut_after(rest, '/');
-        read_user(rest);
-        read_servers(rest, redis_port, endpoint_.seeds);
-        if (!path.empty() && path != "0") fail("database", "must be 0, because a Redis Cluster has no other");
-        read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
-                   [this](std::string_view field) { return tls_field(field); });
-        check_tls();
     }
 
     std::string* tls_field(std::string_view field) {
@@ -221,8 +211,7 @@ private:
     template <class FieldOf>
     void read_query(std::string_view query, std::string_view known, FieldOf field_of) {
         while (!query.empty()) {
-            auto pair = query.substr(0, query.find('&'));
-            query.remove_prefix(std::min(query.size(), pair.size() + 1));
+            auto pair = std::exchange(query, cut_after(query, '&'));
             const auto name = cut_before(pair, "=");
             auto* const field = name ? field_of(*name) : nullptr;
             if (!field)
