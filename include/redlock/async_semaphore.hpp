@@ -47,7 +47,7 @@ public:
     using LeaseView::valid, LeaseView::remaining, AsyncLock::lost, LeaseView::owner, LeaseView::fencing_token;
     /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
     /// last, or 0 before the first attempt.
-    std::size_t slot() const noexcept;
+    using LeaseView::slot;
     /// Returns the key of slot(). The reference can be used as long as the object exists.
     using LeaseView::resource;
 

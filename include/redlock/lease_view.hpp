@@ -6,6 +6,7 @@
 #include <redlock/nodes.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -55,6 +56,8 @@ protected:
     LeaseView(LeaseView&&) noexcept = default;
     LeaseView& operator=(LeaseView&&) noexcept = default;
 
+    /// For a semaphore: returns the index of the slot that is held, or else was tried last.
+    std::size_t slot() const noexcept;
     /// Returns the LeaseState, and the number of the current acquisition.
     detail::Acquisition acquisition() const;
     /// Returns true if this process has made the LeaseState.

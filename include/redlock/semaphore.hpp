@@ -53,7 +53,7 @@ public:
 
     using LeaseView::valid, LeaseView::remaining, LeaseView::lost, LeaseView::owner, LeaseView::fencing_token;
     /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
-    std::size_t slot() const noexcept;
+    using LeaseView::slot;
     /// Returns the key of slot().
     using LeaseView::resource;
 

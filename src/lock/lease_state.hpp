@@ -119,13 +119,9 @@ public:
     }
 
     /// Returns the lease, or an empty one if the state is free or `number` is an earlier acquisition.
-    Lease lease(std::uint64_t number) const {
+    Lease lease(std::optional<std::uint64_t> number = {}) const {
         const std::lock_guard guard{mutex_};
-        return is_current_locked(number) ? lease_ : Lease{};
-    }
-    Lease lease() const {
-        const std::lock_guard guard{mutex_};
-        return is_current_locked(number_) ? lease_ : Lease{};
+        return is_current_locked(number.value_or(number_)) ? lease_ : Lease{};
     }
 
     /// Returns the owner, or an empty view if the state is free. The view is valid until the next

@@ -40,6 +40,10 @@ std::uint64_t LeaseView::fencing_token() const noexcept {
     return in_owning_process() ? state_->lease().fencing_token : 0;
 }
 
+std::size_t LeaseView::slot() const noexcept {
+    return state_ ? state_->slot() : 0;
+}
+
 detail::Acquisition LeaseView::acquisition() const {
     return {state_, state_->number()};
 }

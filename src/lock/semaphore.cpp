@@ -40,16 +40,8 @@ Semaphore::Semaphore(Nodes& nodes, std::string_view name, std::size_t limit, Loc
     : Lock(nodes, slots_of(name, limit), checked(std::move(options)), clock, entropy, detail::Acquires::one) {
 }
 
-std::size_t Semaphore::slot() const noexcept {
-    return state_ ? state_->slot() : 0;
-}
-
 AsyncSemaphore::AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit,
                                LockOptions options)
     : AsyncLock(nodes, slots_of(name, limit), checked(std::move(options)), detail::Acquires::one) {}
-
-std::size_t AsyncSemaphore::slot() const noexcept {
-    return state_ ? state_->slot() : 0;
-}
 
 }  // namespace redlock
