@@ -551,7 +551,7 @@ void Connection::keep_refused(const PendingReply& release) {
     } else {
         keep(release);
     }
-    config_.server->kept().keep_refused(std::move(kept), network_.clock().now() + refusal_pause);
+    config_.server->kept().keep(std::move(kept), false, network_.clock().now() + refusal_pause);
 }
 
 /// Remembers which scripts the server knows, and whether it permits digests and the queue. After NOSCRIPT the

@@ -54,24 +54,23 @@ public:
 
     /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not to
     /// blame for the end of the connection: it has answered on it, or another server is to get them.
-    void keep(detail::PendingReplies pending, bool may_try_at_once) noexcept {
+    ///
+    /// If the server has refused a release for now, on a connection that is in order, no release of the node
+    /// is sent again before `not_before`, because the server would probably refuse it again.
+    void keep(detail::PendingReplies pending, bool may_try_at_once,
+              Clock::time_point not_before = {}) noexcept {
         if (pending.releases_to_repeat() == 0) return;
         const std::lock_guard guard{mutex_};
-        keep_locked(std::move(pending), may_try_at_once);
-    }
-
-    /// Keeps a release that the server has refused for now, on a connection that is in order. The releases of
-    /// the node are not sent again before `until`, because the server would probably refuse them again.
-    void keep_refused(detail::PendingReplies release, Clock::time_point until) noexcept {
-        if (release.releases_to_repeat() == 0) return;
-        const std::lock_guard guard{mutex_};
-        not_before_ = until;
-        keep_locked(std::move(release), false);
+        not_before_ = std::max(not_before_, not_before);
+        if (!detail::has_memory_for([&] { of_connections_.push_back(std::move(pending)); })) return;
+        if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
+        any_ = true;
+        may_try_at_once_ = may_try_at_once_ || may_try_at_once;
     }
 
     bool none() const noexcept { return !any_; }
 
-    /// Returns false before the instant of keep_refused(). Returns false, too, if the server does not answer
+    /// Returns false before `not_before` of keep(). Returns false, too, if the server does not answer
     /// now, unless one of the releases was kept with `may_try_at_once`. So a server that has ended gets one
     /// attempt, and the next one when it answers again.
     bool may_send(bool answers, Clock::time_point now) const noexcept {
@@ -109,13 +108,6 @@ public:
 private:
     bool may_send_locked(bool answers, Clock::time_point now) const noexcept {
         return any_ && now >= not_before_ && (answers || may_try_at_once_);
-    }
-
-    void keep_locked(detail::PendingReplies pending, bool may_try_at_once) noexcept {
-        if (!detail::has_memory_for([&] { of_connections_.push_back(std::move(pending)); })) return;
-        if (of_connections_.size() > max_kept_releases) of_connections_.erase(of_connections_.begin());
-        any_ = true;
-        may_try_at_once_ = may_try_at_once_ || may_try_at_once;
     }
 
     mutable std::mutex mutex_{};

@@ -80,7 +80,7 @@ TEST(KeptReleases, TheOldestAreDroppedIfThereAreTooMany) {
 
 TEST(KeptReleases, TheOldestIsDroppedIfTooManyWereRefusedOneByOne) {
     KeptReleases all;
-    for (std::size_t i = 0; i <= max_kept_releases; ++i) all.keep_refused(releases(i), {});
+    for (std::size_t i = 0; i <= max_kept_releases; ++i) all.keep(releases(i), false);
     const auto sent = sent_again(all);
     EXPECT_EQ(sent.size(), max_kept_releases);
     EXPECT_EQ(sent.front(), "1");
