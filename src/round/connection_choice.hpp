@@ -113,14 +113,6 @@ constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noex
     return {Connection::current, in.trusted && !(release && slow)};
 }
 
-/// Returns true if a command with this effect must not overtake an earlier release of the same resource. An
-/// acquisition would be refused while this client's own old key exists. The deletion of a holder description
-/// follows the release, and the writing of the next one follows the deletion (pending_replies.hpp).
-constexpr bool may_follow_release(KeyEffect effect) noexcept {
-    return effect == KeyEffect::acquires || effect == KeyEffect::describes ||
-           effect == KeyEffect::undescribes;
-}
-
 // ---- When a command may be written
 
 /// The state of a shared connection on which a command waits to be written.

@@ -24,14 +24,12 @@
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
-//     a SET, a release, or the writing of a   | the deletion of the holder description
-//     holder description                      |
+//     the writing of a holder description     | its deletion, which would otherwise find nothing
 //     a release                               | mostly the next SET of one of its resources, which the old key
 //                                             | would otherwise refuse
-//     the deletion of a holder description    | the writing of the next one
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
-// this owner is pending behind it. The owner of an enter_queue is the ticket. For the last two rows, the
+// this owner is pending behind it. The owner of an enter_queue is the ticket. For the last row, the
 // class remembers the resources. If Redis Sentinels name the server of the node, no command that makes or
 // extends a lease is written behind a pending one (may_write()), because the connection may lead to a server
 // that is no longer the master (Link::may_lead_to_former_master()).
@@ -318,7 +316,7 @@ public:
         if (leaves_queue(command) && unanswered_set_of(command.queue->ticket)) return true;
         if (effect_of(command) != KeyEffect::undescribes) return false;
         for (auto i = answered_; i < size_; ++i)
-            if (at(i).effect != KeyEffect::none && at(i).owner == command.owner) return true;
+            if (at(i).effect == KeyEffect::describes && at(i).owner == command.owner) return true;
         return false;
     }
 

@@ -53,13 +53,13 @@ public:
                 if (std::ranges::find(follows, it.by) != follows.end()) nodes |= it.nodes;
         return nodes;
     }
-    /// Returns true if the command can be refused unless it follows a release that may be unanswered. May
-    /// return true for other commands, too.
+    /// Returns true if the command can be refused unless it follows a release that may be unanswered: an
+    /// acquisition, while this client's own old key exists. May return true for others, too.
     bool may_release_before(const Command& command) const noexcept {
         // What was left is read first. The leader adds it to what is late before it removes it here, so a
         // reader that looks in the other order could miss it in both.
         const auto left = released_left_.load();
-        return any() && may_follow_release(effect_of(command)) &&
+        return any() && effect_of(command) == KeyEffect::acquires &&
                ((left | released_late_) & PendingReplies::bits_of(command.resources)) != 0;
     }
 
