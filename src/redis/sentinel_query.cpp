@@ -99,7 +99,8 @@ public:
           network_(network),
           deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
         for (const auto& sentinel : *node.sentinels)
-            entries_.push_back({.connection = std::make_unique<Connection>(
+            entries_.push_back({.config = &sentinel,
+                                .connection = std::make_unique<Connection>(
                                     sentinel, network_, sentinel.find_server(),
                                     sentinel.first_address->load(), network_.clock().now())});
     }
@@ -143,6 +144,7 @@ private:
     enum class Step : std::uint8_t { connecting, my_id, run_id, master };
 
     struct Entry {
+        const NodeConfig* config;
         std::unique_ptr<Connection> connection{};  // null once there is nothing more to learn
         Step step = Step::connecting;
         SentinelAnswer answer{};
@@ -161,7 +163,7 @@ private:
                            connection.cause().message() + " (" + connection.detail() + ")");
         if (!connection.ready()) return;
         if (entry.step == Step::connecting) {
-            *config_of(entry).first_address = connection.present_address();
+            *entry.config->first_address = connection.present_address();
             return ask(entry, entries_.size() > 1 ? Step::my_id : Step::master);
         }
         if (connection.pending().answer()) take_reply(entry);
@@ -206,17 +208,6 @@ private:
         entry.connection.reset();
     }
 
-    const NodeConfig& config_of(const Entry& entry) const {
-        return (*node_.sentinels)[static_cast<std::size_t>(&entry - entries_.data())];
-    }
-
-    /// If the connection never got ready, its address may be dead, so the next query begins with another.
-    void leave_address(const Entry& entry) const noexcept {
-        const auto* const connection = entry.connection.get();
-        if (connection && !connection->was_ready())
-            *config_of(entry).first_address = connection->next_address();
-    }
-
     void give_up_silent(Entry& entry) {
         const auto& connection = *entry.connection;
         give_up(entry, Errc::timed_out,
@@ -224,14 +215,15 @@ private:
                     (connection.was_ready() ? "" : " (" + connection.unfinished_step() + ")"));
     }
 
-    /// Stores why a Sentinel has not named a server, and closes its connection.
+    /// Stores why a Sentinel has not named a server, and closes its connection. If the connection never got
+    /// ready, its address may be dead, so the next query begins with another.
     void give_up(Entry& entry, std::error_code cause, const std::string& why) {
-        leave_address(entry);
+        if (!entry.connection->was_ready()) *entry.config->first_address = entry.connection->next_address();
         if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
             refusal_ = cause;
             entry.answer.kind = SentinelAnswer::Kind::refused;
         }
-        reasons_ += "; " + config_of(entry).endpoint.name() + ": " + why;
+        reasons_ += "; " + entry.config->endpoint.name() + ": " + why;
         entry.connection.reset();
     }
 
