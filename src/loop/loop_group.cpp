@@ -5,6 +5,7 @@
 #include "loop_waiter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -184,7 +185,8 @@ void LoopGroup::detach() noexcept {
     SchedulerOwner::scheduler->set_last(nullptr);
     detached_at_ = clock().now();
     (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
-        (void)group_.send_the_rest(clock().now() + std::chrono::milliseconds{1}, true);
+        (void)NodeGroup::send_the_rest(std::array{&group_}, clock().now() + std::chrono::milliseconds{1},
+                                       true);
         former_->add(shared_from_this());
     });
 }
@@ -192,8 +194,10 @@ void LoopGroup::detach() noexcept {
 bool LoopGroup::close_if_done() noexcept {
     const auto now = clock().now();
     bool done = false;
-    (void)detail::has_memory_for(
-        [&] { done = group_.send_the_rest(now, false) || now >= detached_at_ + group_.node_timeout(); });
+    (void)detail::has_memory_for([&] {
+        done = NodeGroup::send_the_rest(std::array{&group_}, now, false) ||
+               now >= detached_at_ + group_.node_timeout();
+    });
     if (done) group_.give_up();
     return done;
 }

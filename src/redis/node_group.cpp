@@ -53,10 +53,6 @@ void NodeGroup::give_up() noexcept {
     for (auto* const node : table_.all()) node->close_connections(network_.clock().now());
 }
 
-bool NodeGroup::send_the_rest(Clock::time_point deadline, bool repeats) {
-    return send_the_rest(std::array{this}, deadline, repeats);
-}
-
 bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats) {
     auto& network = groups.front()->network_;
     std::vector<Connection*> owing;
@@ -143,6 +139,7 @@ std::unique_ptr<Waiter> NodeGroup::waiter() {
 
 void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,
                        std::chrono::nanoseconds took) const {
+    if (!options_.observer) return;
     // The thread need not lead, so it must not use the list of all Node objects.
     for (const auto& node : table_.nodes()) {
         const auto name = tallies.front()[node->index()].name;

@@ -58,12 +58,9 @@ public:
     bool check_silence(Clock::time_point now);
     /// See Node::may_have_lost_release().
     bool may_have_lost_release() const noexcept;
-    /// Notifies the observer of a round that its caller has left, so that it does not call
-    /// RoundDriver::finish().
-    void notify_left(std::span<const Request> requests, std::span<const Tally> tallies,
-                     std::chrono::nanoseconds took) const {
-        if (options_.observer) notify(requests, tallies, took);
-    }
+    /// Notifies the observer, if there is one, of a round that has ended, or that its caller has left.
+    void notify(std::span<const Request> requests, std::span<const Tally> tallies,
+                std::chrono::nanoseconds took) const;
     /// Adds what the rounds that are over have left behind on the connections.
     void add_late_replies(detail::LateReplies& late) const;
     /// See Node::append_poll_entries().
@@ -86,24 +83,21 @@ public:
         const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
         return node_timeout() * (in_turn ? static_cast<int>(nodes().size()) : 1);
     }
-    /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
-    /// Requires that no round and no background task is under way. Returns true if nothing is left to do. See
+    /// Sends the unsent releases of all groups, and waits for the replies to all releases. The network of the
+    /// first group must be able to wait for the connections of all. Blocks until `deadline` at most. Requires
+    /// that no round and no background task is under way. Returns true if nothing is left to do. See
     /// Node::append_unfinished() for `repeats`.
-    bool send_the_rest(Clock::time_point deadline, bool repeats);
+    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
     /// Leaves the releases that are not answered to the other groups of the process (KeptReleases), and
     /// closes all connections. No round may be under way. The destructor then sends nothing.
     void give_up() noexcept;
-    /// Sends the unsent releases of all groups, and waits for the replies. The network of the first one must
-    /// be able to wait for the connections of all. Blocks for one node_timeout at most. The destructors of
-    /// the groups then send nothing. No round may be under way.
+    /// Does the same within one node_timeout. Releases that are sent again get another attempt. The
+    /// destructors of the groups then send nothing.
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
     friend RoundDriver;
 
-    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
-    void notify(std::span<const Request> requests, std::span<const Tally> tallies,
-                std::chrono::nanoseconds took) const;
     void notify(std::string_view node, const NodeEvent& event) const;
 
     const NodesOptions options_;
