@@ -148,7 +148,7 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
                     follows == Follows::not_at_all ? Errc::not_awaited
                     : now < limits.deadline        ? Errc::timed_out
                                                    : Errc::deadline);
-        group_.notify_left(requests, tallies, now - start);
+        group_.notify(requests, tallies, now - start);
         return true;
     }
     if (own->failure) std::rethrow_exception(own->failure);
@@ -500,30 +500,28 @@ auto Lane::hand_over() noexcept -> Rest {
         const auto rest = unsent                           ? Rest::unsent
                           : group_.may_have_lost_release() ? Rest::unconfirmed
                                                            : Rest::nothing;
-        const auto resigned = resign();
-        if (resigned != Resigned::not_yet)
-            return resigned == Resigned::without_successor ? rest : Rest::nothing;
+        OwnAsker successor{nullptr, {this}};
+        {
+            const std::lock_guard guard{mutex_};
+            is_closed_ = false;
+            successor.reset(name_successor_locked());
+            if (!successor && !inbox_.empty()) continue;  // the threads of all its rounds have left
+            is_led_ = successor != nullptr;
+        }
+        if (!successor) return rest;
+        successor->notify();
+        return Rest::nothing;
     }
 }
 
-/// Names a thread in the inbox as the successor. If there is none, nobody leads any more. Does nothing if the
-/// threads of all rounds in the inbox have left.
-auto Lane::resign() noexcept -> Resigned {
-    OwnAsker successor{nullptr, {this}};
-    {
-        const std::lock_guard guard{mutex_};
-        is_closed_ = false;
-        for (auto* it = inbox_.last(); it && !successor; it = inbox_.before(*it)) {
-            if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
-            ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
-            successor.reset(it);
-        }
-        if (!successor && !inbox_.empty()) return Resigned::not_yet;
-        is_led_ = successor != nullptr;
+/// Names a thread in the inbox as the leader, and returns its round, or null if all of them have left.
+auto Lane::name_successor_locked() noexcept -> Asker* {
+    for (auto* it = inbox_.last(); it; it = inbox_.before(*it)) {
+        if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;
+        ++it->users;  // its thread has not returned: in order to lead, it needs this mutex
+        return it;
     }
-    if (!successor) return Resigned::without_successor;
-    successor->notify();
-    return Resigned::with_successor;
+    return nullptr;
 }
 
 void Lane::read_late() noexcept {

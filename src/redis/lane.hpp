@@ -132,7 +132,6 @@ public:
 private:
     class Asker;
     enum class Waited : std::uint8_t;
-    enum class Resigned : std::uint8_t { not_yet, with_successor, without_successor };
 
     struct Recycle {
         Lane* lane = nullptr;
@@ -174,7 +173,7 @@ private:
     void stop_leading() noexcept;
     enum class Rest : std::uint8_t { nothing, unconfirmed, unsent };
     Rest hand_over() noexcept;
-    Resigned resign() noexcept;
+    Asker* name_successor_locked() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
 
     /// The number of unused objects that are kept.
