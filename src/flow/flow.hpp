@@ -34,6 +34,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include <array>
@@ -72,12 +73,10 @@ InPlace(Function) -> InPlace<Function>;
 
 /// The memory of one operation for the frames of its flows and for the votes of their rounds. It is a stack:
 /// what was allocated last must be deallocated first. An object that does not fit lies on the heap.
-class FrameMemory {
+class FrameMemory : detail::NotCopied {
 public:
     /// Uses these bytes, which are aligned like std::max_align_t.
     explicit FrameMemory(std::span<std::byte> bytes) noexcept : bytes_(bytes) {}
-    FrameMemory(const FrameMemory&) = delete;
-    FrameMemory& operator=(const FrameMemory&) = delete;
 
     void* allocate(std::size_t bytes) {
         const auto needed = header + (bytes + header - 1) / header * header;
@@ -250,12 +249,10 @@ using Pending = std::variant<std::monostate, PendingRound, PendingPause, Pending
 ///
 /// A front can destroy a suspended flow. The function for_each_unreleased() of the Steps object, if it has
 /// one, then says which commands are left to do.
-class Operation {
+class Operation : detail::NotCopied {
 public:
     /// `memory` is that of the frames, see FrameMemory. It must outlive the operation.
     Operation(Nodes& nodes, std::span<std::byte> memory) noexcept : nodes_(nodes), frames_(memory) {}
-    Operation(const Operation&) = delete;
-    Operation& operator=(const Operation&) = delete;
 
     /// Runs the flow until it waits for something, or until it has ended. Requires that the flow has not
     /// started.
@@ -311,11 +308,8 @@ inline constexpr std::size_t memory_of_frames = 2048;
 using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.
-class Steps {
+class Steps : detail::NotCopied {
 public:
-    Steps(const Steps&) = delete;
-    Steps& operator=(const Steps&) = delete;
-
 protected:
     explicit Steps(Operation& operation) noexcept : operation_(operation) {}
     ~Steps() = default;

@@ -4,6 +4,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/memory.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "renewal_queue.hpp"
@@ -17,11 +18,9 @@
 
 namespace redlock::detail {
 
-class BlockingRenewals final : public Renewer {
+class BlockingRenewals final : public Renewer, NotCopied {
 public:
     explicit BlockingRenewals(Clock& clock) : queue_(clock) {}
-    BlockingRenewals(const BlockingRenewals&) = delete;
-    BlockingRenewals& operator=(const BlockingRenewals&) = delete;
 
     Clock& clock() noexcept override { return queue_.clock(); }
 

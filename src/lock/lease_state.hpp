@@ -40,6 +40,7 @@
 #include <redlock/algorithm/lease.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/detail/memory.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -68,7 +69,7 @@ namespace redlock::detail {
 /// Whether an acquisition acquires all resources, or one of them, such as the slot of a semaphore.
 enum class Acquires : bool { all, one };
 
-class LeaseState {
+class LeaseState : NotCopied {
 public:
     LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, LockOptions options,
                Acquires acquires = Acquires::all)
@@ -77,8 +78,6 @@ public:
           names_(std::move(names)),
           options_(std::move(options)),
           acquires_(acquires) {}
-    LeaseState(const LeaseState&) = delete;
-    LeaseState& operator=(const LeaseState&) = delete;
 
     /// Returns false in a child of fork(), which must not use this object: a thread of the parent may have
     /// been changing it at the moment of the fork.

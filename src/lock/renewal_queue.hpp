@@ -14,6 +14,7 @@
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/nodes.hpp>
 
@@ -32,7 +33,7 @@
 
 namespace redlock::detail {
 
-class RenewalQueue {
+class RenewalQueue : NotCopied {
 public:
     /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
@@ -65,8 +66,6 @@ public:
     };
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
-    RenewalQueue(const RenewalQueue&) = delete;
-    RenewalQueue& operator=(const RenewalQueue&) = delete;
 
     Clock& clock() const noexcept { return *clock_; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/leader.hpp>
 #include <redlock/nodes.hpp>
@@ -41,14 +42,12 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 /// end() leads from each state to idle. The other functions must only be called in the states of the table.
 /// There are three exceptions: in another state begin(), begin_term() and work_failed() do nothing, because
 /// the work may have ended the sequence and then throw.
-class TermSequence {
+class TermSequence : NotCopied {
 public:
     enum class State { idle, campaigning, leading, resigning, resigned, pausing };
 
     /// The arguments must outlive the object.
     TermSequence(const LeaderOptions& options, Entropy& entropy) : options_(options), entropy_(entropy) {}
-    TermSequence(const TermSequence&) = delete;
-    TermSequence& operator=(const TermSequence&) = delete;
 
     State state() const noexcept { return state_; }
     /// Returns the token of the present begin() or begin_term(), or of the last one.

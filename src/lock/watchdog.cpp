@@ -1,5 +1,6 @@
 // The threads of a Watchdog: one for each Nodes whose locks it extends. Each thread takes the turns of one
 // BlockingRenewals.
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
 
@@ -27,9 +28,9 @@ RenewalContext& renewal_context() noexcept {
 
 }  // namespace detail
 
-class Watchdog::Impl {
+class Watchdog::Impl : detail::NotCopied {
     /// A BlockingRenewals and the thread that takes its turns.
-    class Worker {
+    class Worker : detail::NotCopied {
     public:
         explicit Worker(Clock& clock) : renewals_(std::make_shared<detail::BlockingRenewals>(clock)) {
             const ScopedSignalBlock blocked;
@@ -45,8 +46,6 @@ class Watchdog::Impl {
             stop();
             if (thread_.get_id() == std::this_thread::get_id()) thread_.detach();
         }
-        Worker(const Worker&) = delete;
-        Worker& operator=(const Worker&) = delete;
 
         detail::BlockingRenewals& renewals() noexcept { return *renewals_; }
         void stop() noexcept { thread_.request_stop(); }
@@ -65,8 +64,6 @@ public:
     ~Impl() {
         for (const auto& worker : workers_) worker->stop();
     }
-    Impl(const Impl&) = delete;
-    Impl& operator=(const Impl&) = delete;
 
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 

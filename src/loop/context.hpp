@@ -3,6 +3,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/linked_list.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -67,15 +68,13 @@ protected:
     virtual ~Member() = default;
 };
 
-class Context final : private EventLoop::Handler {
+class Context final : private EventLoop::Handler, detail::NotCopied {
 public:
     Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
     ~Context() {
         shut_down();
         rounds_->unused();
     }
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
 
     bool in_owning_process() const noexcept override { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../redis/node.hpp"
@@ -41,18 +42,14 @@ namespace redlock::loop {
 class Listeners final : public Task {
 public:
     /// A waiter that uses listeners.
-    class User {
+    class User : detail::NotCopied {
     public:
-        User(const User&) = delete;
-        User& operator=(const User&) = delete;
-
         /// A listener that the user has joined is ready, or has failed.
         virtual void on_listener() noexcept = 0;
         /// A message with the ticket of this user has come. Returns false if it is not the first one.
         virtual bool on_message() noexcept = 0;
 
     protected:
-        User() = default;
         ~User() = default;
     };
 

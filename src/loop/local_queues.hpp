@@ -6,6 +6,7 @@
 
 #include <redlock/algorithm/waiting.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "scheduler.hpp"
@@ -56,13 +57,11 @@ private:
 };
 
 /// The place of one waiter. The destructor leaves the queue.
-class LocalQueues::Place {
+class LocalQueues::Place : detail::NotCopied {
 public:
     /// `queues` must outlive the object.
     explicit Place(LocalQueues& queues) : queues_(queues) {}
     ~Place() { leave(); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
 
     /// Joins the queue, unless the waiter is in it. Returns true if it has a turn, otherwise the task is
     /// woken when its turn has come. `since` is the instant at which it began to wait. May throw

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/algorithm/acquire.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
@@ -19,11 +20,9 @@ enum class Replies : bool;
 
 namespace redlock::loop {
 
-class Job {
+class Job : detail::NotCopied {
 public:
     virtual ~Job() = default;
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
 
     /// Goes on as far as possible without blocking. Returns true if the operation has ended, and has applied
     /// its outcome to the lease. Otherwise the task is woken when the function must be called again. If the
@@ -38,9 +37,6 @@ public:
 
     /// Ends the operation at the shutdown of the loop, and writes the release that is left to do.
     virtual void shut_down() noexcept {}
-
-protected:
-    Job() = default;
 };
 
 /// The lock that a job works for.

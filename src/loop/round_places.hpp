@@ -24,8 +24,6 @@ public:
     public:
         Place(RoundPlaces& places, Task& task) : places_(places), task_(task) {}
         ~Place() { give_back(); }
-        Place(const Place&) = delete;
-        Place& operator=(const Place&) = delete;
 
         /// Returns true if the task has a place. Otherwise it begins to wait, and is woken when it has one.
         bool take() noexcept;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "scheduler.hpp"
@@ -20,19 +21,14 @@ namespace redlock::loop {
 
 /// A round that is under way. If it is destroyed before its end, it ends there: the tallies have the votes
 /// that have come, and bytes that are not sent yet are sent later.
-class RoundInSteps {
+class RoundInSteps : detail::NotCopied {
 public:
     virtual ~RoundInSteps() = default;
-    RoundInSteps(const RoundInSteps&) = delete;
-    RoundInSteps& operator=(const RoundInSteps&) = delete;
 
     /// Goes on as far as possible without blocking. Returns nothing if the round is over. Otherwise the round
     /// wakes its task when it can go on, and must go on at the returned instant at the latest. May throw
     /// std::bad_alloc.
     virtual std::optional<Clock::time_point> advance() = 0;
-
-protected:
-    RoundInSteps() = default;
 };
 
 /// A waiter of a loop, see Waiter. In place of functions that block, it has the functions below. They go on
@@ -54,11 +50,9 @@ private:
     WakeUp sleep(Clock::time_point, const std::stop_token&) final { return {}; }
 };
 
-class Rounds {
+class Rounds : detail::NotCopied {
 public:
     virtual ~Rounds() = default;
-    Rounds(const Rounds&) = delete;
-    Rounds& operator=(const Rounds&) = delete;
 
     /// Begins a round, see Nodes::ask(). If there are several requests, they are extensions. All arguments
     /// must outlive the round. Does no I/O before RoundInSteps::advance().
@@ -80,9 +74,6 @@ public:
 
     /// Returns true if the Nodes of the user was destroyed.
     virtual bool nodes_are_gone() const noexcept { return false; }
-
-protected:
-    Rounds() = default;
 };
 
 }  // namespace redlock::loop

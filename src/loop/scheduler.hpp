@@ -4,6 +4,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/linked_list.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/process.hpp>
 
@@ -22,8 +23,6 @@ class Scheduler;
 class Task : public detail::Linked<Task> {
 public:
     explicit Task(Scheduler& scheduler);
-    Task(const Task&) = delete;
-    Task& operator=(const Task&) = delete;
 
     /// Is called by the scheduler after wake() or at the instant of wake_at(). May destroy any task, this one
     /// included. An exception leaves Scheduler::run().
@@ -55,11 +54,9 @@ private:
     Timers::iterator timer_at_{};
 };
 
-class Scheduler {
+class Scheduler : detail::NotCopied {
 public:
     Scheduler(EventLoop& loop, Clock& clock) : loop_(&loop), clock_(clock) {}
-    Scheduler(const Scheduler&) = delete;
-    Scheduler& operator=(const Scheduler&) = delete;
 
     Clock& clock() const noexcept { return clock_; }
 

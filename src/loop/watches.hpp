@@ -1,6 +1,7 @@
 // The descriptors that one event loop watches for the library.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/event_loop.hpp>
 
 #include "../os/network.hpp"
@@ -10,11 +11,9 @@
 
 namespace redlock::loop {
 
-class Watches {
+class Watches : detail::NotCopied {
 public:
     explicit Watches(EventLoop& loop) : loop_(&loop) {}
-    Watches(const Watches&) = delete;
-    Watches& operator=(const Watches&) = delete;
 
     /// Has the loop watch the descriptors of these entries, and no others. Each is watched until on_ready().
     /// After that, the function must be called again. If it throws std::bad_alloc, some are not watched yet.

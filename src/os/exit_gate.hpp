@@ -5,6 +5,7 @@
 //     std::atexit([] { gate.close(); });  // runs before the library's own handler
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/process.hpp>
 
 #include <atomic>
@@ -14,21 +15,15 @@
 
 namespace redlock {
 
-class ExitGate {
+class ExitGate : detail::NotCopied {
 public:
-    constexpr ExitGate() = default;
-    ExitGate(const ExitGate&) = delete;
-    ExitGate& operator=(const ExitGate&) = delete;
-
     /// The permission of one thread to use the library. It is false after close().
-    class Pass {
+    class Pass : detail::NotCopied {
     public:
         explicit Pass(ExitGate& gate) noexcept : gate_(gate), inside_(gate.enter()) {}
         ~Pass() {
             if (inside_) gate_.state_.fetch_sub(1, std::memory_order_release);
         }
-        Pass(const Pass&) = delete;
-        Pass& operator=(const Pass&) = delete;
         explicit operator bool() const noexcept { return inside_; }
 
     private:

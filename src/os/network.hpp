@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/entropy.hpp>
 
 #include "resolution.hpp"
@@ -23,13 +24,11 @@ namespace redlock {
 /// One stream socket. The destructor closes it. The functions that transfer bytes return the number of bytes,
 /// 0 if the peer has closed the connection, or a negated errno. None of them blocks, except receive() with
 /// Wait::yes.
-class Socket {
+class Socket : detail::NotCopied {
 public:
     enum class Wait : bool { no, yes };
 
     virtual ~Socket() = default;
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
 
     /// Returns the descriptor for poll().
     virtual int fd() const noexcept = 0;
@@ -45,9 +44,6 @@ public:
     /// Bytes that have not been sent yet will be discarded when the socket is closed. Otherwise the kernel
     /// would go on sending them.
     virtual void drop_unsent() noexcept = 0;
-
-protected:
-    Socket() = default;
 };
 
 /// One descriptor that Network::wait() waits for, the events to wait for, and the result.
@@ -62,38 +58,28 @@ struct PollEntry {
 };
 
 /// A function that is called in the background, in a thread that exists only while there is something to do.
-class BackgroundTask {
+class BackgroundTask : detail::NotCopied {
 public:
     /// Returns when the function must be called again, or Clock::never() if there is nothing left to do.
     using Function = std::function<Clock::time_point(Clock::time_point now)>;
 
     /// Waits until a running call has returned. The function is not called again.
     virtual ~BackgroundTask() = default;
-    BackgroundTask(const BackgroundTask&) = delete;
-    BackgroundTask& operator=(const BackgroundTask&) = delete;
 
     /// Makes the thread call the function soon. Does nothing if no thread can be started.
     virtual void start() noexcept = 0;
-
-protected:
-    BackgroundTask() = default;
 };
 
 /// Lets another thread end a Network::wait().
-class Wakeup {
+class Wakeup : detail::NotCopied {
 public:
     virtual ~Wakeup() = default;
-    Wakeup(const Wakeup&) = delete;
-    Wakeup& operator=(const Wakeup&) = delete;
 
     /// Returns an entry that is ready after wake(), until reset().
     virtual PollEntry poll_entry() const noexcept = 0;
     virtual void wake() noexcept = 0;
     /// Requires that wake() was called since the last reset().
     virtual void reset() noexcept = 0;
-
-protected:
-    Wakeup() = default;
 };
 
 class Network {

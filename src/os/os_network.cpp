@@ -1,5 +1,7 @@
 #include "os_network.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include "background_thread.hpp"
 #include "socket.hpp"
 
@@ -162,7 +164,7 @@ namespace {
 
 /// A descriptor that becomes readable when `stop` is requested. There is none (-1) if `stop` can never be
 /// requested, or if no pipe is available.
-class StopDescriptor {
+class StopDescriptor : detail::NotCopied {
 public:
     explicit StopDescriptor(const std::stop_token& stop) {
         if (!stop.stop_possible() || !make_pipe(ends_)) return;
@@ -173,8 +175,6 @@ public:
         for (const int fd : ends_)
             if (fd >= 0) ::close(fd);
     }
-    StopDescriptor(const StopDescriptor&) = delete;
-    StopDescriptor& operator=(const StopDescriptor&) = delete;
 
     int fd() const noexcept { return ends_[0]; }
 

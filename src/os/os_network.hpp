@@ -1,6 +1,7 @@
 // The Network of the operating system: its sockets, clock and random number generator.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
@@ -22,12 +23,9 @@ namespace redlock {
 /// A child may have closed its copies itself, as daemons do, and then other files can have their numbers.
 /// Therefore the list has the device and the inode of each descriptor, and the child closes only descriptors
 /// that still have them.
-class OpenDescriptors {
+class OpenDescriptors : detail::NotCopied {
 public:
-    OpenDescriptors() = default;
     ~OpenDescriptors();
-    OpenDescriptors(const OpenDescriptors&) = delete;
-    OpenDescriptors& operator=(const OpenDescriptors&) = delete;
 
     /// Returns false in a child of fork(). There no number of the list may be used except by close_all().
     bool in_owning_process() const noexcept { return process_ == this_process(); }

@@ -13,6 +13,7 @@
 // uses neither OpenSSL nor anything that is destroyed after main().
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 #include <redlock/process.hpp>
 
@@ -38,7 +39,7 @@ struct Address {
 /// Returns the address for people, such as "10.0.0.1:6379", "[::1]:6379" or the path of a socket.
 std::string text_of(const Address& address);
 
-class Resolution {
+class Resolution : detail::NotCopied {
 public:
     struct Found {
         std::vector<Address> addresses{};
@@ -52,8 +53,6 @@ public:
     /// Calls `find` in a thread of its own. `find` must return soon after stop is requested.
     static std::shared_ptr<Resolution> in_thread(std::function<Found(const std::stop_token&)> find);
 
-    Resolution(const Resolution&) = delete;
-    Resolution& operator=(const Resolution&) = delete;
     ~Resolution();
 
     bool done() const noexcept { return done_.load(std::memory_order_acquire); }

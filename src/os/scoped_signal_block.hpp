@@ -2,13 +2,15 @@
 // that are meant for the threads of the user.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <pthread.h>
 
 #include <csignal>
 
 namespace redlock {
 
-class ScopedSignalBlock {
+class ScopedSignalBlock : detail::NotCopied {
 public:
     ScopedSignalBlock() noexcept {
         sigset_t all;
@@ -16,8 +18,6 @@ public:
         ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     ~ScopedSignalBlock() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    ScopedSignalBlock(const ScopedSignalBlock&) = delete;
-    ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
 
 private:
     sigset_t before_{};

@@ -9,6 +9,7 @@
 // use it.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/endpoint.hpp>
 
 #include "../os/os_network.hpp"
@@ -38,14 +39,12 @@ struct Answer {
     explicit operator bool() const noexcept { return !cause; }
 };
 
-class AdminConnection {
+class AdminConnection : detail::NotCopied {
 public:
     /// Does no I/O. Each command takes at most `timeout`, including the time to connect. If the endpoint is a
     /// Redis Cluster, the commands go to the first of its seeds that answers. Throws
     /// std::invalid_argument if TLS is not possible as the endpoint demands it.
     AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout);
-    AdminConnection(const AdminConnection&) = delete;
-    AdminConnection& operator=(const AdminConnection&) = delete;
 
     /// Connects unless that was done before. Returns no error if the server has accepted the connection and
     /// answers.

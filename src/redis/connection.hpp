@@ -20,6 +20,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
@@ -48,7 +49,7 @@ namespace redlock {
 enum class Asking : bool { no, yes };
 
 /// The connection itself is the requester of the commands of ask().
-class Connection : private detail::Requester {
+class Connection : private detail::Requester, detail::NotCopied {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
@@ -58,8 +59,6 @@ public:
     Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                std::size_t first_address, Clock::time_point now);
     ~Connection();
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
 
     /// Returns what the caller has to wait for before it calls advance() again.
     PollEntry poll_entry() const noexcept;

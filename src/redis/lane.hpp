@@ -64,6 +64,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/linked_list.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
@@ -87,7 +88,7 @@ namespace redlock {
 /// The detail in the report of a round whose thread has left it (rule 6).
 inline constexpr auto* leader_gets_no_processor = "the thread that makes this round gets no processor";
 
-class Lane {
+class Lane : detail::NotCopied {
 public:
     /// Which other rounds the leader makes.
     enum class Admits : bool {
@@ -99,8 +100,6 @@ public:
     Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
          Admits admits = Admits::all);
     ~Lane();
-    Lane(const Lane&) = delete;
-    Lane& operator=(const Lane&) = delete;
 
     /// For how long a thread sleeps while another one makes its round.
     enum class Follows : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "lanes.hpp"
 
 #include <redlock/detail/memory.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "../round/connection_choice.hpp"
@@ -178,12 +179,10 @@ void Lanes::read_late() noexcept {
 namespace {
 
 /// Counts a round while it is under way.
-class UnderWay {
+class UnderWay : detail::NotCopied {
 public:
     explicit UnderWay(std::atomic<std::size_t>& rounds) noexcept : rounds_(rounds), now_(++rounds) {}
     ~UnderWay() { --rounds_; }
-    UnderWay(const UnderWay&) = delete;
-    UnderWay& operator=(const UnderWay&) = delete;
 
     /// Returns the number of rounds, including this one, when it began.
     std::size_t count() const noexcept { return now_; }

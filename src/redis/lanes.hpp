@@ -2,6 +2,7 @@
 // lane a round uses.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
@@ -18,15 +19,13 @@
 
 namespace redlock {
 
-class Lanes {
+class Lanes : detail::NotCopied {
 public:
     /// Does no I/O. The lanes share the Servers of `configs` (for_one_process()). `network` must outlive the
     /// object. If more rounds than `processors` are under way, rounds that begin then share a lane.
     Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
           std::size_t processors);
     ~Lanes() { close({}); }
-    Lanes(const Lanes&) = delete;
-    Lanes& operator=(const Lanes&) = delete;
 
     /// Sends the unsent releases of this object and of `others`, as NodeGroup::close() does. Blocks for one
     /// node_timeout at most. After the first call, further calls and the destructor do nothing.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
@@ -41,7 +42,7 @@ struct CheckOut {
     const char* obstacle = nullptr;
 };
 
-class Node {
+class Node : detail::NotCopied {
 public:
     struct Options {
         /// The largest number of listeners without a waiter.
@@ -54,8 +55,6 @@ public:
 
     /// Does no I/O. `network` must outlive the node.
     Node(NodeConfig config, Network& network, Options options);
-    Node(const Node&) = delete;
-    Node& operator=(const Node&) = delete;
 
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }

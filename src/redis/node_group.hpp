@@ -6,6 +6,7 @@
 // of it. A round does not wait for that. A background task sends such releases.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
@@ -23,7 +24,7 @@ namespace redlock {
 
 class RoundDriver;
 
-class NodeGroup {
+class NodeGroup : detail::NotCopied {
 public:
     /// Whether commands of several rounds are written together.
     enum class Writes : bool { at_once, collected };
@@ -33,8 +34,6 @@ public:
               Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
-    NodeGroup(const NodeGroup&) = delete;
-    NodeGroup& operator=(const NodeGroup&) = delete;
 
     /// Returns true if the requests can share one round. This is so for a single request and for extensions.
     static bool fit_in_one_round(std::span<const Request> requests) noexcept;

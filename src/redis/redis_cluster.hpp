@@ -7,6 +7,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../round/cluster_map.hpp"
@@ -107,15 +108,13 @@ using RedisClusters = std::vector<std::shared_ptr<RedisCluster>>;
 ///
 ///     for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)
 ///         make_round(parts.requests(), parts.tallies());
-class RequestsByServer {
+class RequestsByServer : detail::NotCopied {
 public:
     /// The arguments must outlive the object.
     RequestsByServer(const RedisClusters& clusters, std::span<const Request> requests,
                      std::span<Tally> tallies);
     /// Stores the tallies of the present part.
     ~RequestsByServer() { store(); }
-    RequestsByServer(const RequestsByServer&) = delete;
-    RequestsByServer& operator=(const RequestsByServer&) = delete;
 
     /// Goes on to the next part. Returns false if there is none.
     bool next();

@@ -1,3 +1,4 @@
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
@@ -126,15 +127,13 @@ std::size_t processors() noexcept {
 }  // namespace
 
 /// The state of the nodes in one process.
-class RedisNodes::Impl {
+class RedisNodes::Impl : detail::NotCopied {
 public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
         : configs_(for_one_process(std::move(configs))),
           options_(options),
           group_(configs_, options_, network_, processors()) {}
     ~Impl() { former_->close(group_); }
-    Impl(const Impl&) = delete;
-    Impl& operator=(const Impl&) = delete;
 
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }

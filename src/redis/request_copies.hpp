@@ -2,6 +2,7 @@
 // thread may return before this round is over (lane.hpp). The texts of its requests are gone then.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include <cstddef>
@@ -12,12 +13,8 @@
 namespace redlock {
 
 /// An object that is used again keeps its memory.
-class RequestCopies {
+class RequestCopies : detail::NotCopied {
 public:
-    RequestCopies() = default;
-    RequestCopies(const RequestCopies&) = delete;
-    RequestCopies& operator=(const RequestCopies&) = delete;
-
     /// Returns copies of the requests, which are valid until the next call.
     std::span<const Request> copy(std::span<const Request> requests) {
         requests_.assign(requests.begin(), requests.end());

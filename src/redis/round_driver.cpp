@@ -3,6 +3,7 @@
 #include "round_driver.hpp"
 
 #include <redlock/detail/memory.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include "../round/cluster_slots.hpp"
 #include "../wire/causes.hpp"
@@ -204,15 +205,13 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 ///   ticket out of this queue. The other nodes get the acquisition without a queue.
 /// - If a release is sent to a node for the second time, the command says so, because the first one may have
 ///   woken the next client in the queue.
-struct RoundDriver::NodeCommand {
+struct RoundDriver::NodeCommand : detail::NotCopied {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
         queue = *command.queue;
         queue.repeated = queue.repeated || round.is_repeated(node);
         command.queue = acquires(command.verb) && node != queue.home ? nullptr : &queue;
     }
-    NodeCommand(const NodeCommand&) = delete;
-    NodeCommand& operator=(const NodeCommand&) = delete;
 
     Command command;
     QueueTerms queue{};

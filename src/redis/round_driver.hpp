@@ -8,6 +8,7 @@
 // owner, which calls advance().
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../round/quorum_round.hpp"
@@ -27,7 +28,7 @@
 
 namespace redlock {
 
-class RoundDriver final : private ConnectionUser {
+class RoundDriver final : private ConnectionUser, detail::NotCopied {
 public:
     /// The thread or the task that makes the round.
     class Owner {
@@ -45,8 +46,6 @@ public:
                 std::span<Tally> tallies);
     /// Leaves all connections. If the round is not over, it ends here, and the tallies say what is known.
     ~RoundDriver();
-    RoundDriver(const RoundDriver&) = delete;
-    RoundDriver& operator=(const RoundDriver&) = delete;
 
     /// Executes the round as far as it goes without waiting. Returns the instant at which the wait ends at
     /// the latest, or nothing if the round is over.

@@ -1,5 +1,6 @@
 #include "sentinel_query.hpp"
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 
 #include "../wire/causes.hpp"
@@ -90,7 +91,7 @@ std::string address_bytes(const Connection& connection) {
 }
 
 /// One query of all Sentinels of a node. It belongs to one thread, which ends after the query.
-class SentinelQuery {
+class SentinelQuery : detail::NotCopied {
 public:
     /// Starts connecting to all Sentinels of `node`.
     SentinelQuery(const NodeConfig& node, const std::stop_token& stop, Network& network)
@@ -117,8 +118,6 @@ public:
             network_.wait({}, now, now + std::chrono::hours{1}, stop_);
         }
     }
-    SentinelQuery(const SentinelQuery&) = delete;
-    SentinelQuery& operator=(const SentinelQuery&) = delete;
 
     /// Asks all Sentinels until a majority has named the same server, no answer is missing, or the time is
     /// over.

@@ -153,6 +153,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 
@@ -176,7 +177,7 @@ namespace redlock::detail {
 /// The detail in the report of a node whose connection was not ready in time.
 inline constexpr auto* while_connecting = "while connecting";
 
-class QuorumRound {
+class QuorumRound : NotCopied {
 public:
     /// What the driver has to do next.
     struct Step {
@@ -212,8 +213,6 @@ public:
                 }
         if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
     }
-    QuorumRound(const QuorumRound&) = delete;
-    QuorumRound& operator=(const QuorumRound&) = delete;
 
     /// Sets the health of a node. Must be called before the first step.
     void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
