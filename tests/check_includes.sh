@@ -1,7 +1,8 @@
 #!/bin/sh
 # Checks the include rules of the architecture: exactly one source file includes hiredis; no header of include/ opens a
 # socket; only src/os reads a real clock; the decisions include nothing that does I/O. Checks also that verbs are compared
-# in one file: everything that the library knows about a verb stands in the table of verbs.
+# in one file: everything that the library knows about a verb stands in the table of verbs. Checks that all headers of
+# include/ are installed.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/.." || exit 2
@@ -22,6 +23,12 @@ core=$(find include/redlock/detail src/lock src/flow src/round src/wire -name '*
 # The decisions: the algorithm, what stands below it, and the flows. The scripts and the table of verbs are among them.
 decisions=$(find include/redlock/algorithm include/redlock/detail src/flow src/round src/wire -name '*.[ch]pp')
 outside_os=$(find include src -maxdepth 4 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
+
+for header in $headers; do
+    grep -qF "$header" CMakeLists.txt && continue
+    printf '%s is not installed: list it in CMakeLists.txt\n\n' "$header"
+    failed=1
+done
 
 users=$(grep -rlE --include='*.[ch]pp' '#[[:space:]]*include[[:space:]]*[<"](hiredis/|hiredis\.h)' include src)
 case $users in
