@@ -1,7 +1,5 @@
 #include "acquire.hpp"
 
-#include "blocking_acquire.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -137,16 +135,3 @@ Result Acquire::take_result() noexcept {
 }
 
 }  // namespace redlock::flow
-
-namespace redlock::algorithm {
-
-Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request, const Retry& retry,
-               const AcquireLimits& limits, Lease& lease) {
-    flow::BlockingOperation operation{nodes};
-    flow::Acquire acquire{operation, clock, entropy, request, retry, limits};
-    const auto error = flow::run_blocking_and_release(operation, acquire, clock);
-    if (!error) lease = acquire.lease();
-    return acquire.take_result();
-}
-
-}  // namespace redlock::algorithm

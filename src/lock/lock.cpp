@@ -2,13 +2,15 @@
 // kept by a LeaseState, which the watchdog shares.
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/async_lock.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/lock.hpp>
 
-#include "../flow/blocking_acquire.hpp"
 #include "../flow/lock_operations.hpp"
 #include "lease_state.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <system_error>
 
 namespace redlock {
@@ -21,6 +23,25 @@ Result run_operation(Operation operation) noexcept {
         return operation();
     } catch (...) {
         return Result{flow::error_of_exception()};
+    }
+}
+
+/// Sends the commands that a failed acquisition has left to do. While there is no memory, tries again for one
+/// node_timeout. After that, the keys expire.
+void release_what_is_left(Nodes& nodes, flow::AcquireLock& acquire, Clock& clock) noexcept {
+    using namespace std::chrono_literals;
+    const auto start = clock.now();
+    auto now = start;
+    const auto send = [&] {
+        acquire.for_each_unreleased(
+            [&](const Request& request) { (void)nodes.ask(request, {.awaits_answers = false}); });
+    };
+    try {  // at least once, because a Nodes of the user may have no node_timeout
+        while (!detail::has_memory_for(send) && now < start + nodes.node_timeout()) {
+            clock.sleep_until(now + std::max<Clock::duration>((now - start) / 4, 1ms), {});
+            now = clock.now();
+        }
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a Nodes of the user that throws
     }
 }
 
@@ -94,8 +115,12 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
                                                           state_->acquires());
         flow::BlockingOperation operation{*nodes_};
         flow::AcquireLock acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
-        const auto error = flow::run_blocking_and_release(operation, acquire, *clock_);
-        return acquire.take_result(error);
+        try {
+            return acquire.take_result(flow::run_blocking(operation, acquire.run()));
+        } catch (...) {  // no memory, or a Nodes of the user that throws
+            release_what_is_left(*nodes_, acquire, *clock_);
+            throw;
+        }
     });
 }
 

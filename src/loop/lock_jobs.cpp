@@ -23,14 +23,6 @@ namespace {
 /// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
-/// Writes a release at the shutdown of the loop. Without memory, the keys expire.
-void write(Context& context, const Request& release) noexcept {
-    try {
-        (void)context.nodes().ask(release, {.awaits_answers = false});
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    }
-}
-
 flow::LockParts parts_of(const JobContext& lock) {
     return {lock.state, lock.state->options().watchdog ? &lock.context.renewals() : nullptr};
 }
@@ -125,10 +117,20 @@ public:
 
     void shut_down() noexcept override {
         flow_.destroy();
-        steps_.for_each_unreleased([this](const Request& request) { write(lock_.context, request); });
+        try {
+            send_what_is_left();
+        } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys expire
+        }
     }
 
 protected:
+    /// Writes the commands that a flow has left to do, as far as the sockets accept them.
+    void send_what_is_left() {
+        steps_.for_each_unreleased([this](const Request& request) {
+            (void)lock_.context.nodes().ask(request, {.awaits_answers = false});
+        });
+    }
+
     const JobContext lock_;
     LoopOperation frames_{lock_.context.nodes()};
     Operation steps_;
@@ -170,9 +172,7 @@ private:
     bool release_what_is_left() {
         using namespace std::chrono_literals;
         try {
-            steps_.for_each_unreleased([&](const Request& request) {
-                (void)lock_.context.nodes().ask(request, {.awaits_answers = false});
-            });
+            send_what_is_left();
         } catch (const std::bad_alloc&) {
             const auto now = lock_.task.now();
             if (now < release_until_) lock_.task.wake_at(now + 5ms);

@@ -6,25 +6,20 @@
 // The loop of the attempts is in src/flow/acquire.cpp.
 #pragma once
 
-#include <redlock/algorithm/algorithm.hpp>
-#include <redlock/algorithm/lease.hpp>
 #include <redlock/clock.hpp>
-#include <redlock/entropy.hpp>
+#include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
-#include <redlock/retry.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <stop_token>
-#include <utility>
 
 namespace redlock::algorithm {
 
-/// The limits of acquire().
+/// The limits of an acquisition.
 struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
@@ -61,11 +56,5 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
     return deadline - std::min(attempt, left / 2);
 }
-
-/// Acquires the resources of a LeaseRequest (algorithm.hpp), and blocks until this has succeeded or failed.
-/// Changes `lease` only on success. The number of attempts is that of `limits`, and the pauses are those of
-/// `retry`.
-REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                              const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
 }  // namespace redlock::algorithm
