@@ -115,7 +115,7 @@ void LoopGroup::on_ready(int fd) {
 /// Continues with the watched connections that are ready.
 void LoopGroup::take_ready() {
     if (std::ranges::none_of(watched_, &PollEntry::ready)) return;
-    group_.take_ready(watched_);
+    group_.take_ready(watched_, now());
     for (auto& it : watched_) it.ready = false;
 }
 

@@ -405,7 +405,7 @@ void Connection::flush() {
 }
 
 void Connection::write_collected() {
-    if (broken()) return;
+    if (broken() || (out_.empty() && plain_out_.empty())) return;
     written_commands_ += std::exchange(collected_, 0);
     blocked_ = false;
     if (!plain_out_.empty()) {

@@ -135,11 +135,14 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
                Follows follows) {
     auto own = take_asker();
     own->begin(requests, limits, tallies);
-    const auto start = network_.clock().now();
     bool is_first = false;
     auto waited = post(*own, is_first);
     if (!waited) return false;
-    if (waited == Waited::not_yet) waited = sleep(*own, is_first, limits.deadline - start, follows);
+    Clock::time_point start;
+    if (waited == Waited::not_yet) {
+        start = network_.clock().now();
+        waited = sleep(*own, is_first, start, follows);
+    }
     if (waited == Waited::until_it_leads) lead(*own);
     if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
@@ -202,11 +205,11 @@ auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
 }
 
 /// Sleeps while another thread makes the round. If this takes too long, leaves the round.
-auto Lane::sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows) -> Waited {
+auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Follows follows) -> Waited {
     if (follows == Follows::not_at_all) return leave(own);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command), own.limits);
     const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
-    const auto start = network_.clock().now();
+    const auto time_left = own.limits.deadline - start;
     auto waited = Waited::not_yet;
     if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
         waited = own.sleep_for(*after);
@@ -300,9 +303,25 @@ void Lane::make_turn(Asker& own) {
     const auto until = write();
     wake_ended(&own);
     if (own.may_return) return;
-    poll(own, until);
-    advance_overdue(last_read_);
-    (void)advance_woken();
+    if (!receive(own)) {
+        poll(until);
+        advance_overdue(last_read_);
+        (void)advance_woken();
+    }
+    if (is_alone_) wake_ended(&own);
+}
+
+/// Makes the only round as long as it waits for one reply at a time. Nobody can join meanwhile, and nothing is
+/// collected, so the other steps of a turn are left out. Returns false if the round must wait in poll().
+bool Lane::receive(Asker& own) {
+    bool any = false;
+    while (is_alone_ && !own.has_ended && own.round->try_blocking_receive(own.until)) {
+        any = true;
+        last_read_ = own.round->now();
+        advance_overdue(last_read_);
+        (void)advance_woken();
+    }
+    return any;
 }
 
 /// Closes the lane if `own` is the only round, and nobody may join now. This stays so until a round ends,
@@ -385,11 +404,7 @@ Clock::time_point Lane::write() {
     return until;
 }
 
-void Lane::poll(Asker& own, Clock::time_point until) {
-    if (is_alone_ && own.round->try_blocking_receive(until)) {
-        last_read_ = own.round->now();
-        return;
-    }
+void Lane::poll(Clock::time_point until) {
     entries_.clear();
     const auto now = network_.clock().now();
     const bool has_wakeup = !is_alone_ && wakeup_;
@@ -407,8 +422,8 @@ void Lane::poll(Asker& own, Clock::time_point until) {
 /// Reads from the connections whose entries are ready. Without memory for a release that is to be sent again,
 /// a later turn tries again.
 void Lane::take_ready() {
-    (void)detail::has_memory_for([this] { group_.take_ready(entries_); });
     last_read_ = network_.clock().now();
+    (void)detail::has_memory_for([this] { group_.take_ready(entries_, last_read_); });
 }
 
 /// Does nothing if the system has no descriptor left.

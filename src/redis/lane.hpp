@@ -145,7 +145,7 @@ private:
     void recycle(Asker& asker) noexcept;
     bool wake(Asker& asker, Waited reason) noexcept;
     std::optional<Waited> post(Asker& own, bool& is_first);
-    Waited sleep(Asker& own, bool is_first, Clock::duration time_left, Follows follows);
+    Waited sleep(Asker& own, bool is_first, Clock::time_point start, Follows follows);
     void wake_leader(const Asker& own);
     Waited leave(Asker& own);
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
@@ -158,7 +158,8 @@ private:
     bool advance_woken() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
-    void poll(Asker& own, Clock::time_point until);
+    bool receive(Asker& own);
+    void poll(Clock::time_point until);
     bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
     void make_wakeup();
     void take_ready();

@@ -137,8 +137,7 @@ void Node::append_poll_entries(std::vector<PollEntry>& entries, Polled polled) c
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
     for_each_link([&](Link& it) {
-        const auto mine = it.poll_entry();
-        if (mine.fd == entry.fd && mine.socket == entry.socket) (void)it.progress(now);
+        if (it.has_made(entry)) (void)it.progress(now);
     });
     sweep(now);
 }
@@ -184,6 +183,7 @@ bool Node::check_silence(Clock::time_point now) {
     bool any_broke = false;
     bool any_releases = false;
     for_each_link([&](Link& it) {
+        if (it.pending().none()) return;
         while (it.is_silent(now) && it.gone_stale()) {
             (void)it.progress(now);
             any_broke = any_broke || it.broken();
@@ -223,12 +223,17 @@ void Node::sweep(Clock::time_point now, bool repeats) {
 
 /// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
 bool Node::has_to_sweep() const noexcept {
-    return !config_.server->kept().none() ||
-           std::ranges::any_of(links_, [](const auto& it) { return !it->is_current(); });
+    return !config_.server->kept().none() || !are_current();
+}
+
+/// Returns true if every connection is in order and does not drain.
+bool Node::are_current() const noexcept {
+    return std::ranges::all_of(links_, [](const auto& it) { return it->is_current(); });
 }
 
 /// If there is no current connection, one that has drained is the current one again.
 void Node::drop_unused(Clock::time_point now) {
+    if (are_current()) return;
     if (!current_link())
         for (const auto& it : links_)
             if (it->reuse(now)) break;

@@ -146,6 +146,7 @@ private:
     void could_not_listen(const Connection& connection, Clock::time_point now);
     void sweep(Clock::time_point now, bool repeats = true);
     bool has_to_sweep() const noexcept;
+    bool are_current() const noexcept;
     void drop_unused(Clock::time_point now);
     void drop_former();
     bool repeat_releases(Clock::time_point now);

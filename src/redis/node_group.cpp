@@ -127,8 +127,7 @@ void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polle
     for (const auto* const node : table_.all()) node->append_poll_entries(entries, polled);
 }
 
-void NodeGroup::take_ready(std::span<const PollEntry> entries) {
-    const auto now = network_.clock().now();
+void NodeGroup::take_ready(std::span<const PollEntry> entries, Clock::time_point now) {
     for (const auto& entry : entries)
         if (entry.ready) table_.all()[entry.node]->take_ready(entry, now);
 }

@@ -46,7 +46,7 @@ public:
     //     until = group.write_collected(clock.now());        // wait until then at most
     //     group.append_poll_entries(entries);
     //     ...                                                // wait, and set PollEntry::ready
-    //     group.take_ready(entries);
+    //     group.take_ready(entries, clock.now());
 
     /// Writes the collected commands that must be written now. Returns when to call the function again at the
     /// latest.
@@ -65,7 +65,7 @@ public:
     /// See Node::append_poll_entries().
     void append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled = Node::Polled::all) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
-    void take_ready(std::span<const PollEntry> entries);
+    void take_ready(std::span<const PollEntry> entries, Clock::time_point now);
 
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();

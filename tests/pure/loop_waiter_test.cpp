@@ -294,7 +294,7 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
             entries.clear();
             group.append_poll_entries(entries);
             for (auto& entry : entries) entry.ready = true;
-            group.take_ready(entries);
+            group.take_ready(entries, now());
             (void)group.write_collected(now());
         }
     }

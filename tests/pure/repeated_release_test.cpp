@@ -432,7 +432,7 @@ TEST_F(RepeatedReleaseWrittenAtOnce, GoesOverAConnectionThatHasJustEnded) {
     std::vector<PollEntry> entries;
     group.append_poll_entries(entries);
     std::ranges::find(entries, 1, &PollEntry::node)->ready = true;  // the end of the second one comes later
-    group.take_ready(entries);
+    group.take_ready(entries, network.clock().now());
     (void)group.write_collected(network.clock().now());
     expect_to_be_sent_by_rounds();
     EXPECT_EQ(value(1, "another"), "");

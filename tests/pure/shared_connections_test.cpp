@@ -180,7 +180,7 @@ TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
         (void)group.write_collected(network.clock().now());
         group.append_poll_entries(entries);
         network.wait(entries, network.clock().now(), *until);
-        group.take_ready(entries);
+        group.take_ready(entries, network.clock().now());
     }
     EXPECT_EQ(tallies[0][1].detail, "its SET is still pending");
     EXPECT_EQ(tallies[1][1].vote, Vote::granted);

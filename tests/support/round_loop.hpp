@@ -88,7 +88,7 @@ public:
         entries_.clear();
         group_.append_poll_entries(entries_);
         wait(std::span{entries_}, has_ended ? now : until);
-        group_.take_ready(entries_);
+        group_.take_ready(entries_, clock_.now());
     }
 
 private:
