@@ -124,7 +124,7 @@ void Listeners::proceed() {
 void Listeners::advance(std::size_t node) {
     auto& it = of_[node];
     const bool listened = it.listens();
-    if (nodes_[node]->subscribe(*it.listener, it.until, now())) {
+    if (nodes_[node]->listeners().subscribe(*it.listener, it.until, now())) {
         if (!listened)
             for (auto* const user : it.users) user->on_listener();
         it.listener->read(now(), [&](const std::string& message) { return deliver(node, message); });

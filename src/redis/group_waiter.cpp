@@ -35,7 +35,7 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
     const auto until = now + node_timeout_;
     auto listener = nodes_[node]->listeners().check_out(now, listener_ != nullptr);
     if (!listener) return false;
-    while (!nodes_[node]->subscribe(*listener, until, now)) {
+    while (!nodes_[node]->listeners().subscribe(*listener, until, now)) {
         if (listener->connection().broken() || is_over()) {
             nodes_[node]->listeners().drop(std::move(listener));
             return false;

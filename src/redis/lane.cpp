@@ -311,8 +311,8 @@ void Lane::make_turn(Asker& own) {
     if (is_alone_) wake_ended(&own);
 }
 
-/// Makes the only round as long as it waits for one reply at a time. Nobody can join meanwhile, and nothing is
-/// collected, so the other steps of a turn are left out. Returns false if the round must wait in poll().
+/// Makes the only round as long as it waits for one reply at a time. Nobody can join meanwhile, and nothing
+/// is collected, so the other steps of a turn are left out. Returns false if the round must wait in poll().
 bool Lane::receive(Asker& own) {
     bool any = false;
     while (is_alone_ && !own.has_ended && own.round->try_blocking_receive(own.until)) {

@@ -85,7 +85,7 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
             for (std::size_t node = 0; node < tallies[i].size(); ++node) {
                 if (!bound[node]) continue;
                 tallies[i].mark_not_sent(node, Errc::not_asked);
-                tallies[i][node].detail = detail::set_is_pending;
+                tallies[i][node].detail = detail::earlier_is_pending;
             }
         }
     };

@@ -91,6 +91,29 @@ void ListenerPool::drop_all() noexcept {
     while (const auto listener = take()) config_.server->disconnected(listener->connection());
 }
 
+bool ListenerPool::subscribe(Listener& listener, Clock::time_point until, Clock::time_point now) {
+    if (listener.listens()) return true;
+    listener.advance();
+    auto& connection = listener.connection();
+    if (listener.listens())
+        config_.server->connected(connection);
+    else if (!connection.broken() && now >= until)
+        connection.fail(Errc::timed_out, "while it was to listen");
+    if (connection.broken()) could_not_listen(connection, now);
+    return listener.listens();
+}
+
+/// A server with too many clients has not failed, because it answers over the connections that exist.
+void ListenerPool::could_not_listen(const Connection& connection, Clock::time_point now) {
+    detail::NodeFailure why{connection.cause(), connection.detail()};
+    if (connection.was_turned_away())
+        refused_to_queue({std::move(why), now + full_server_pause});
+    else if (is_transient(why.cause))
+        config_.failed(std::move(why), now, network_.entropy());
+    else
+        refused_to_queue({std::move(why), now + queue_refusal_duration});
+}
+
 void ListenerPool::refused_to_queue(QueueRefusal refusal) {
     const std::lock_guard guard{mutex_};
     refusal_ = std::move(refusal);

@@ -98,6 +98,11 @@ public:
     void drop(std::unique_ptr<Listener> listener) noexcept;
     void drop_all() noexcept;
 
+    /// Goes on with the subscription of a listener as far as possible without blocking. Returns true once it
+    /// listens. If it cannot subscribe until `until`, its connection is broken afterwards. Records that the
+    /// node has answered the handshake or has failed, or that it keeps no queue.
+    bool subscribe(Listener& listener, Clock::time_point until, Clock::time_point now);
+
     /// Records that the server keeps no queue for this client, for example because the Redis user may not use
     /// its key.
     void refused_to_queue(QueueRefusal refusal);
@@ -106,6 +111,7 @@ public:
 
 private:
     std::unique_ptr<Listener> take() noexcept;
+    void could_not_listen(const Connection& connection, Clock::time_point now);
 
     const NodeConfig& config_;
     Network& network_;

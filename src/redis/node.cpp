@@ -25,13 +25,11 @@ Node::Node(NodeConfig config, Network& network, Options options)
     if (options_.observed) config_.server->observe();
 }
 
-/// Brings the node up to date before a round.
-void Node::refresh(Clock::time_point now, detail::QuorumRound& round) {
+Server::Health Node::refresh(Clock::time_point now) {
     (void)check_silence(now);
     drop_unused(now);
     drop_former();
-    const auto health = config_.server->health(now);
-    round.set_health(options_.index, health.trusted, health.probe_due);
+    return config_.server->health(now);
 }
 
 // ---- The choice of a connection
@@ -72,7 +70,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         now, network_.entropy());
     switch (choice.connection) {
         case ConnectionChoice::Connection::none: return {};
-        case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::set_is_pending};
+        case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::earlier_is_pending};
         case ConnectionChoice::Connection::draining: current = draining; break;
         case ConnectionChoice::Connection::current: break;
         case ConnectionChoice::Connection::fresh: current = &replace(current, now); break;
@@ -345,31 +343,7 @@ void Node::leave_former_server(Clock::time_point now) {
 // ---- Health
 
 void Node::failed(detail::NodeFailure failure, Clock::time_point now) {
-    if (config_.cluster) config_.cluster->outdated();
-    config_.server->failed(std::move(failure), now, network_.entropy());
-}
-
-bool Node::subscribe(Listener& listener, Clock::time_point until, Clock::time_point now) {
-    if (listener.listens()) return true;
-    listener.advance();
-    auto& connection = listener.connection();
-    if (listener.listens())
-        config_.server->connected(connection);
-    else if (!connection.broken() && now >= until)
-        connection.fail(Errc::timed_out, "while it was to listen");
-    if (connection.broken()) could_not_listen(connection, now);
-    return listener.listens();
-}
-
-/// A server with too many clients has not failed, because it answers over the connections that exist.
-void Node::could_not_listen(const Connection& connection, Clock::time_point now) {
-    detail::NodeFailure why{connection.cause(), connection.detail()};
-    if (connection.was_turned_away())
-        listeners_.refused_to_queue({std::move(why), now + full_server_pause});
-    else if (is_transient(why.cause))
-        failed(std::move(why), now);
-    else
-        listeners_.refused_to_queue({std::move(why), now + queue_refusal_duration});
+    config_.failed(std::move(failure), now, network_.entropy());
 }
 
 }  // namespace redlock

@@ -13,7 +13,6 @@
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
-#include "../round/quorum_round.hpp"
 #include "link.hpp"
 #include "listener.hpp"
 #include "server.hpp"
@@ -76,11 +75,10 @@ public:
     /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
     const detail::PendingReply* unanswered_set_of(std::string_view owner) const noexcept;
 
-    /// Prepares the node for a round: reports the health of the node to the round, and forgets connections
-    /// that are broken and unused. Finds out whether a reply has been missing for too long. If Sentinels name
-    /// the server of this node, breaks connections to a *former master*, a server that they have replaced by
-    /// another one.
-    void refresh(Clock::time_point now, detail::QuorumRound& round);
+    /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused.
+    /// Finds out whether a reply has been missing for too long. If Sentinels name the server of this node,
+    /// breaks connections to a *former master*, a server that they have replaced by another one.
+    Server::Health refresh(Clock::time_point now);
 
     // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
 
@@ -114,10 +112,6 @@ public:
 
     /// Returns the listeners that no waiter uses. Any thread may use them.
     ListenerPool& listeners() noexcept { return listeners_; }
-    /// Goes on with the subscription of a listener as far as possible without blocking. Returns true once it
-    /// listens. If it cannot subscribe until `until`, its connection is broken afterwards. Records that the
-    /// node has answered the handshake or has failed, or that it keeps no queue.
-    bool subscribe(Listener& listener, Clock::time_point until, Clock::time_point now);
 
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
     /// that no round and no background task is under way. The pointers become invalid with the next call of
@@ -143,7 +137,6 @@ private:
     void limit_draining();
     template <class Function>
     void for_each_link(Function function);
-    void could_not_listen(const Connection& connection, Clock::time_point now);
     void sweep(Clock::time_point now, bool repeats = true);
     bool has_to_sweep() const noexcept;
     bool are_current() const noexcept;

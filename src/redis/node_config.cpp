@@ -42,6 +42,11 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     });
 }
 
+void NodeConfig::failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy) const {
+    if (cluster) cluster->outdated();
+    server->failed(std::move(failure), now, entropy);
+}
+
 std::vector<NodeConfig> for_one_process(std::vector<NodeConfig> configs) {
     for (auto& it : configs) {
         it.server = std::make_shared<Server>();

@@ -32,6 +32,9 @@ struct NodeConfig {
     /// the master that more than half of its Sentinels name now. A query of Sentinels is stopped when the
     /// last owner of the returned object is destroyed.
     std::shared_ptr<Resolution> find_server() const;
+    /// Records that the server has failed. If it is one of a Redis Cluster, the list of all servers is out of
+    /// date.
+    void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy) const;
 
     Endpoint endpoint{};
     std::shared_ptr<const TlsContext> tls{};  ///< null for plain connections

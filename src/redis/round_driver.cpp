@@ -38,7 +38,8 @@ RoundDriver::RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request
     for (std::size_t node = 0; node < size(); ++node) {
         const auto route = table.route(node, command(), now_);
         contacts_[node] = {.node = route.node, .asking = route.asking};
-        route.node->refresh(now_, round_);
+        const auto health = route.node->refresh(now_);
+        round_.set_health(node, health.trusted, health.probe_due);
     }
 }
 
@@ -82,7 +83,7 @@ void RoundDriver::ask(std::size_t node) {
         for (std::size_t i = 0; i < round_.requests().size(); ++i)
             if (round_.includes(node, i) &&
                 contacts_[node].node->could_overtake(round_.requests()[i].command) &&
-                !round_.exclude(node, i, detail::set_is_pending, now_))
+                !round_.exclude(node, i, detail::earlier_is_pending, now_))
                 return;
     if (join(node)) begin(node);
 }

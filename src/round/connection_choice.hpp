@@ -37,9 +37,10 @@ inline constexpr std::chrono::seconds max_sentinel_silence{1};
 /// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
 /// former master.
 inline constexpr auto* may_be_former = "may be a former master's";
-/// The detail in the report of a node that is not asked because the command could overtake an earlier one,
-/// which mostly is the SET of its lease.
-inline constexpr auto* set_is_pending = "its SET is still pending";
+/// The detail in the report of a node whose connection was not ready in time.
+inline constexpr auto* while_connecting = "while connecting";
+/// The detail in the report of a node that is not asked because the command could overtake another one.
+inline constexpr auto* earlier_is_pending = "an earlier command of its owner is still pending";
 /// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
 /// devices do so after minutes.
 inline constexpr std::chrono::seconds min_silence{1};

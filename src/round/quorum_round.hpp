@@ -160,6 +160,7 @@
 #include "../wire/reply.hpp"
 #include "../wire/verbs.hpp"
 #include "cluster_map.hpp"
+#include "connection_choice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -173,9 +174,6 @@
 #include <vector>
 
 namespace redlock::detail {
-
-/// The detail in the report of a node whose connection was not ready in time.
-inline constexpr auto* while_connecting = "while connecting";
 
 class QuorumRound : NotCopied {
 public:

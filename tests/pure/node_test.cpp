@@ -81,7 +81,7 @@ TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
 
 TEST_F(NodeTest, AnExtensionDoesNotOvertakeItsPendingSet) {
     acquire_late("A");
-    EXPECT_EQ(extend("A")[0].detail, "its SET is still pending");
+    EXPECT_EQ(extend("A")[0].detail, detail::earlier_is_pending);
     network.resume(0);
     EXPECT_THAT(server().log(), ElementsAre("1 SET"));
     EXPECT_EQ(holder(0), "A");
@@ -101,7 +101,7 @@ TEST_F(NodeTest, TheAcquisitionOfAWaiterDoesNotOvertakeItsPendingTicket) {
     (void)extend("nobody");
     auto acquisition = request(Verb::set_if_absent, "A");
     acquisition.command.queue = &terms;
-    EXPECT_EQ(ask({acquisition}).front()[0].detail, "its SET is still pending");
+    EXPECT_EQ(ask({acquisition}).front()[0].detail, detail::earlier_is_pending);
     network.resume(0);
     EXPECT_THAT(server().log(), ElementsAre("2 PING", "2 EVAL", "1 EVAL"));
 }

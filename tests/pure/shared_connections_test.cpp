@@ -182,7 +182,7 @@ TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
         network.wait(entries, network.clock().now(), *until);
         group.take_ready(entries, network.clock().now());
     }
-    EXPECT_EQ(tallies[0][1].detail, "its SET is still pending");
+    EXPECT_EQ(tallies[0][1].detail, detail::earlier_is_pending);
     EXPECT_EQ(tallies[1][1].vote, Vote::granted);
 }
 
