@@ -303,25 +303,20 @@ void Lane::make_turn(Asker& own) {
     const auto until = write();
     wake_ended(&own);
     if (own.may_return) return;
-    if (!receive(own)) {
-        poll(until);
+    if (!receive(own)) poll(until);
+    do {
         advance_overdue(last_read_);
         (void)advance_woken();
-    }
+    } while (receive(own));
     if (is_alone_) wake_ended(&own);
 }
 
-/// Makes the only round as long as it waits for one reply at a time. Nobody can join meanwhile, and nothing
-/// is collected, so the other steps of a turn are left out. Returns false if the round must wait in poll().
+/// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
+/// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
 bool Lane::receive(Asker& own) {
-    bool any = false;
-    while (is_alone_ && !own.has_ended && own.round->try_blocking_receive(own.until)) {
-        any = true;
-        last_read_ = own.round->now();
-        advance_overdue(last_read_);
-        (void)advance_woken();
-    }
-    return any;
+    if (!is_alone_ || own.has_ended || !own.round->try_blocking_receive(own.until)) return false;
+    last_read_ = own.round->now();
+    return true;
 }
 
 /// Closes the lane if `own` is the only round, and nobody may join now. This stays so until a round ends,
