@@ -7,8 +7,36 @@
 # CMAKE_FIND_PACKAGE_PREFER_CONFIG. It sets hiredis_FOUND and hiredis_VERSION. redlock installs this file, because its
 # own config uses it.
 
+# Sets hiredis_VERSION to the version in a hiredis.h.
+function(hiredis_read_version header)
+    file(STRINGS "${header}" version REGEX "^#define HIREDIS_(MAJOR|MINOR|PATCH) [0-9]+$")
+    list(TRANSFORM version REPLACE "^.* ([0-9]+)$" "\\1")
+    list(JOIN version "." version)
+    set(hiredis_VERSION "${version}" PARENT_SCOPE)
+endfunction()
+
 if(TARGET hiredis::hiredis)  # from an earlier call, or built by the surrounding project
-    set(hiredis_FOUND TRUE)
+    # The source tree of hiredis has the header in its root. Without a directory with the expected name, the compiler
+    # would find the header of another hiredis, whose structures may be different.
+    get_target_property(hiredis_target hiredis::hiredis ALIASED_TARGET)
+    if(NOT hiredis_target)
+        set(hiredis_target hiredis::hiredis)
+    endif()
+    get_target_property(hiredis_imported ${hiredis_target} IMPORTED)
+    get_target_property(hiredis_source ${hiredis_target} SOURCE_DIR)
+    if(NOT hiredis_imported AND EXISTS "${hiredis_source}/hiredis.h")
+        hiredis_read_version("${hiredis_source}/hiredis.h")
+        set(hiredis_link "${CMAKE_CURRENT_BINARY_DIR}/hiredis_headers")
+        file(MAKE_DIRECTORY "${hiredis_link}")
+        file(CREATE_LINK "${hiredis_source}" "${hiredis_link}/hiredis" SYMBOLIC)
+        target_include_directories(${hiredis_target} BEFORE INTERFACE "$<BUILD_INTERFACE:${hiredis_link}>")
+    endif()
+    include(FindPackageHandleStandardArgs)
+    if(hiredis_VERSION)
+        find_package_handle_standard_args(hiredis REQUIRED_VARS hiredis_target VERSION_VAR hiredis_VERSION)
+    else()  # a target that somebody else has imported
+        set(hiredis_FOUND TRUE)
+    endif()
     return()
 endif()
 
@@ -51,11 +79,7 @@ mark_as_advanced(hiredis_INCLUDE_DIR hiredis_LIBRARY)
 unset(hiredis_include_hints)
 
 if(hiredis_INCLUDE_DIR)
-    file(STRINGS "${hiredis_INCLUDE_DIR}/hiredis/hiredis.h" hiredis_VERSION
-         REGEX "^#define HIREDIS_(MAJOR|MINOR|PATCH) [0-9]+$"
-    )
-    list(TRANSFORM hiredis_VERSION REPLACE "^.* ([0-9]+)$" "\\1")
-    list(JOIN hiredis_VERSION "." hiredis_VERSION)
+    hiredis_read_version("${hiredis_INCLUDE_DIR}/hiredis/hiredis.h")
 endif()
 
 include(FindPackageHandleStandardArgs)

@@ -42,3 +42,11 @@ grep -Fx "hiredis_DIR:PATH=$folder" "$build/stranger/CMakeCache.txt" ||
     fail "the installed package found another hiredis"
 cmake --build "$build/stranger"
 "$build/stranger/stranger"
+
+echo "a stranger with another major version of hiredis"
+mkdir "$build/other"
+cp "$folder/hiredisConfig.cmake" "$build/other"
+echo 'set(PACKAGE_VERSION 2.0.0)' >"$build/other/hiredisConfigVersion.cmake"
+configure -S "$here/find_package" -B "$build/mismatch" -DCMAKE_PREFIX_PATH="$build/prefix;$build/other" \
+    -DREDLOCK_WANTED_VERSION="$version" >"$build.log" 2>&1 && fail "it was accepted"
+grep -F "built with hiredis 1.9.9, not with 2.0.0" "$build.log"
