@@ -238,7 +238,9 @@ private:
         if (text.starts_with('[')) return read_ipv6_and_port(text);
         const auto colon = text.find(':');
         if (colon != text.rfind(':'))
-            fail("host", "has several colons; write an IPv6 address in brackets, as in [::1]:6379");
+            fail("host",
+                 "has several colons; write an IPv6 address in brackets, as in [::1]:6379, and a scheme with "
+                 "two slashes, as in redis://");
         read_host(text.substr(0, colon), "._-");
         if (colon != text.npos) read_port(text.substr(colon + 1));
     }
@@ -246,8 +248,12 @@ private:
     void read_ipv6_and_port(std::string_view text) {
         const auto end = text.find(']');
         if (end == text.npos) fail("host", "has no closing ']'");
-        const auto host = text.substr(1, end - 1);
+        std::string host{text.substr(1, end - 1)};
         const auto after = text.substr(end + 1);
+        // In a URI, the sign before the zone of an address may be encoded (RFC 6874).
+        const auto zone = host.find("%25");
+        const bool is_encoded = zone != host.npos && zone + 3 < host.size() && uri_.find("://") != uri_.npos;
+        if (is_encoded) host.erase(zone + 1, 2);
         if (host.find(':') == host.npos) fail("host", "in brackets must be an IPv6 address");
         if (!after.empty() && after.front() != ':') fail("port", "must follow ']' after a colon");
         read_host(host, ".:%_-");
