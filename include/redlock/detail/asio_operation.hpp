@@ -79,31 +79,6 @@ private:
     std::atomic<bool> is_called_{false};
 };
 
-/// The completion of an operation, which posts the handler. All its memory is allocated when the operation
-/// begins, except the memory that the executor needs for the posting. If there is none, the loop posts the
-/// handler later.
-template <class Handler, class Value>
-class Posting {
-public:
-    /// `loop` is null if there is none, because the lock was moved from.
-    Posting(Handler&& handler, const net::any_io_executor& executor, std::weak_ptr<Loop> loop)
-        : outcome_(std::make_shared<Outcome<Handler, Value>>(std::move(handler), executor)),
-          loop_(std::move(loop)) {}
-
-    /// Throws std::bad_alloc only if there is no loop, or after its shutdown.
-    void operator()(Value&& value) && {
-        outcome_->set(std::move(value));
-        if (const auto loop = loop_.lock())
-            loop->post(std::move(outcome_));
-        else
-            outcome_->post();
-    }
-
-private:
-    std::shared_ptr<Outcome<Handler, Value>> outcome_;
-    std::weak_ptr<Loop> loop_;
-};
-
 /// Returns the value of an operation that cannot begin: a result with this error, or nothing for a leader.
 template <class Value>
 Value refusal(std::error_code error) {
@@ -209,9 +184,19 @@ protected:
             using Handler = std::decay_t<decltype(given)>;
             Handler handler{std::forward<decltype(given)>(given)};
             const auto slot = net::get_associated_cancellation_slot(handler);
-            Posting<Handler, Value> done{std::move(handler), executor,
-                                         state ? std::weak_ptr{state->loop} : std::weak_ptr<Loop>{}};
-            if (!state) return std::move(done)(refusal<Value>(if_moved_from));
+            // The completion, which posts the handler. All its memory is allocated now, except the memory
+            // that the executor needs for the posting. If there is none, the loop posts the handler later.
+            // Throws std::bad_alloc only if there is no loop, or after its shutdown.
+            auto done = [outcome = std::make_shared<Outcome<Handler, Value>>(std::move(handler), executor),
+                         of_lock = state ? std::weak_ptr{state->loop}
+                                         : std::weak_ptr<Loop>{}](Value&& value) mutable {
+                outcome->set(std::move(value));
+                if (const auto loop = of_lock.lock())
+                    loop->post(std::move(outcome));
+                else
+                    outcome->post();
+            };
+            if (!state) return done(refusal<Value>(if_moved_from));
             state->template begin<Value>(begin, std::move(done), slot);
         };
         return net::async_initiate<Token, void(Value)>(net::bind_executor(executor_, std::move(initiation)),
