@@ -1,4 +1,5 @@
 // Checks the list of resources of a lock, sorts it, and removes duplicates.
+#include <redlock/options.hpp>
 #include <redlock/resources.hpp>
 
 #include "../wire/key_names.hpp"
@@ -31,23 +32,19 @@ void check_keys_beside(const std::vector<std::string>& sorted) {
 }  // namespace
 
 std::vector<std::string> checked_resources(std::vector<std::string> resources) {
-    if (resources.empty())
-        throw std::invalid_argument(
-            "redlock: the list of resources is empty; it must have at least one entry");
+    require(!resources.empty(), "the list of resources", "empty", "have at least one entry");
     if (resources.size() > max_resources)
         throw std::invalid_argument("redlock: the list of resources has " + std::to_string(resources.size()) +
                                     " entries; at most " + std::to_string(max_resources) +
                                     " are allowed, because a longer script would block the servers");
     for (const auto& resource : resources) {
-        if (resource.empty())
-            throw std::invalid_argument("redlock: resource is empty; it must have at least one byte");
+        require(!resource.empty(), "resource", "empty", "have at least one byte");
         if (resource.size() > longest_resource)
             throw std::invalid_argument("redlock: resource has " + std::to_string(resource.size()) +
                                         " bytes; Redis takes keys up to 512 MiB");
-        if (resource == marker_key)
-            throw std::invalid_argument("redlock: resource is " + resource +
-                                        "; it must have another name, because nodes with a quarantine keep "
-                                        "the age of their data in the key of this name");
+        require(resource != marker_key, "resource", resource,
+                "have another name, because nodes with a quarantine keep the age of their data in the key of "
+                "this name");
     }
     std::ranges::sort(resources);
     resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
