@@ -49,10 +49,6 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
     return true;
 }
 
-std::string GroupWaiter::new_ticket() {
-    return ticket_ = listener_->new_ticket();
-}
-
 /// Returns the ticket of this waiter if it has arrived, and otherwise an earlier ticket of this listener.
 Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
     auto& connection = listener_->connection();
@@ -81,10 +77,6 @@ void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
         nodes_[home_]->listeners().drop_all();  // The connections of former waiters may lead there, too.
     else if (refused)
         refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
-}
-
-void GroupWaiter::report_refusals(Tally& tally) const {
-    refusals_.report(tally, network_.clock().now());
 }
 
 void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {

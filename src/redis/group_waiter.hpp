@@ -30,10 +30,10 @@ public:
 
     bool listen(NodeSet homes, const RoundLimits& limits) override;
     std::size_t home() const noexcept override { return home_; }
-    std::string new_ticket() override;
+    std::string new_ticket() override { return ticket_ = listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
     void disconnect(std::error_code refused, std::string_view words) override;
-    void report_refusals(Tally& tally) const override;
+    void report_refusals(Tally& tally) const override { refusals_.report(tally, network_.clock().now()); }
 
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
