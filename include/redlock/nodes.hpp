@@ -391,6 +391,15 @@ protected:
     explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},
                    std::chrono::milliseconds quarantine = {});
 
+    struct Like {
+        const Nodes& nodes;
+    };
+    /// Has the names, the node_timeout and the quarantine of other nodes.
+    explicit Nodes(Like like)
+        : names_(like.nodes.names_),
+          node_timeout_(like.nodes.node_timeout_),
+          quarantine_(like.nodes.quarantine_) {}
+
 private:
     Tally::Names names_;
     std::chrono::milliseconds node_timeout_;

@@ -9,7 +9,6 @@ namespace redlock::loop {
 Context::Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
     : loop_(&loop),
       entropy_(entropy),
-      original_names_(nodes.blank_tally()),
       nodes_(nodes, *this),
       scheduler_(std::make_shared<Scheduler>(loop, clock)),
       renewals_(*this) {

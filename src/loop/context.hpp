@@ -17,9 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace redlock::loop {
 
@@ -30,9 +28,7 @@ class Context;
 class LoopNodes final : public Nodes {
 public:
     LoopNodes(const Nodes& nodes, Context& context)
-        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()),
-          context_(context),
-          has_cluster_(nodes.has_cluster()) {}
+        : Nodes(Like{nodes}), context_(context), has_cluster_(nodes.has_cluster()) {}
 
     bool has_cluster() const noexcept override { return has_cluster_; }
 
@@ -45,12 +41,6 @@ public:
     std::unique_ptr<Waiter> waiter() override;
 
 private:
-    static std::vector<std::string> names_of(const Nodes& nodes) {
-        std::vector<std::string> names;
-        for (std::size_t node = 0; node < nodes.size(); ++node) names.emplace_back(nodes.name(node));
-        return names;
-    }
-
     Context& context_;
     const bool has_cluster_;
 };
@@ -79,12 +69,10 @@ public:
     bool in_owning_process() const noexcept override { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }
     void shut_down() noexcept;
-    /// Compares the address of the first name, which belongs to one Nodes only. `original_names_` keeps the
+    /// Compares the address of the first name, which belongs to one Nodes of the user. `nodes_` keeps the
     /// names, so no other Nodes can have them at this address, even if it is made at the address of a
     /// destroyed one.
-    bool is_of(const Nodes& nodes) const noexcept {
-        return nodes.name(0).data() == original_names_[0].name.data();
-    }
+    bool is_of(const Nodes& nodes) const noexcept { return nodes.name(0).data() == nodes_.name(0).data(); }
 
     Nodes& nodes() noexcept { return nodes_; }
     Renewals& renewals() noexcept { return renewals_; }
@@ -94,7 +82,6 @@ public:
     Rounds& rounds() noexcept { return *rounds_; }
     RoundPlaces& places() noexcept { return places_; }
     detail::LinkedList<Member>& members() noexcept { return members_; }
-    const detail::LinkedList<Member>& members() const noexcept { return members_; }
 
     /// Keeps the object for ever. A child of fork() does that with the objects of its parent.
     void keep(std::shared_ptr<Context> self) noexcept { self_ = std::move(self); }
@@ -106,7 +93,6 @@ private:
     const std::int64_t process_ = this_process();
     EventLoop* loop_;  // null after shut_down()
     Entropy& entropy_;
-    const Tally original_names_;  // shares the names of the Nodes of the user
     LoopNodes nodes_;
     std::shared_ptr<Scheduler> scheduler_;
     std::shared_ptr<Rounds> rounds_;
