@@ -65,7 +65,7 @@ void* begin_list(const redisReadTask* task, Count count) {
 
 void keep_object(void*) {}
 
-redisReplyObjectFunctions functions_with(decltype(redisReplyObjectFunctions::createArray) create_array) {
+constexpr redisReplyObjectFunctions functions_with(decltype(redisReplyObjectFunctions::createArray) create_array) {
     redisReplyObjectFunctions functions{};
     functions.createString = parse_string;
     functions.createArray = create_array;
@@ -75,15 +75,8 @@ redisReplyObjectFunctions functions_with(decltype(redisReplyObjectFunctions::cre
     return functions;
 }
 
-redisReplyObjectFunctions* parser() {
-    static auto functions = functions_with(refuse_array);
-    return &functions;
-}
-
-redisReplyObjectFunctions* parser_of_lists() {
-    static auto functions = functions_with(begin_list);
-    return &functions;
-}
+constinit redisReplyObjectFunctions parser = functions_with(refuse_array);
+constinit redisReplyObjectFunctions parser_of_lists = functions_with(begin_list);
 
 }  // namespace
 
@@ -93,12 +86,12 @@ void ReplyParser::FreeReader::operator()(redisReader* reader) const noexcept {
 
 ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate()), reply_(reply) {
     if (!reader_) throw std::bad_alloc{};
-    reader_->fn = parser();
+    reader_->fn = &parser;
     reader_->privdata = &reply_;
 }
 
 void ReplyParser::admit_lists() noexcept {
-    reader_->fn = parser_of_lists();
+    reader_->fn = &parser_of_lists;
 }
 
 bool ReplyParser::feed(std::string_view bytes) {
