@@ -117,19 +117,15 @@ auto Lanes::take_idle_locked() -> CountedLane& {
 auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Use {
     const std::lock_guard guard{mutex_};
     rounds_to_share_ = detail::next_rounds_to_share(rounds_to_share_, rounds, processors_);
-    detail::LaneSituation in{.of_watchdog = in_watchdog(),
-                             .may_share = options_.share_connections,
-                             .leader_is_stalled = shared_.is_stalled(),
-                             .rounds_to_share = rounds_to_share_};
+    const detail::LaneSituation in{.of_watchdog = in_watchdog(),
+                                   .may_share = options_.share_connections,
+                                   .leader_is_stalled = shared_.is_stalled(),
+                                   .rounds_to_share = rounds_to_share_};
     CountedLane* to_follow = nullptr;  // by the first request that must follow a command
     if (!leaves_nodes_out(requests))
         for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
             to_follow = find_to_follow_locked(requests[i].command);
-    in.follows = to_follow != nullptr;
-    const auto choice = detail::choose_lane(in);
-    auto& lane = choice == detail::LaneChoice::to_follow ? *to_follow
-                 : choice == detail::LaneChoice::shared  ? shared_
-                                                         : take_idle_locked();
+    auto& lane = to_follow ? *to_follow : detail::shares_lane(in) ? shared_ : take_idle_locked();
     ++lane.users;
     return Use{&lane, {this}};
 }

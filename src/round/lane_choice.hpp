@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 
 namespace redlock::detail {
@@ -22,9 +21,6 @@ inline constexpr unsigned rounds_until_alone = 64;
 
 /// What is known when a round begins.
 struct LaneSituation {
-    /// A command that this one must not overtake is unanswered on a lane. False for the extensions of a
-    /// watchdog, which leave out the nodes from which the reply is missing.
-    bool follows = false;
     /// A watchdog extends leases. Its rounds must not depend on the processor time of another thread.
     bool of_watchdog = false;
     /// NodesOptions::share_connections
@@ -35,28 +31,23 @@ struct LaneSituation {
     unsigned rounds_to_share = 0;
 };
 
-enum class LaneChoice : std::uint8_t {
-    to_follow,  ///< the lane with the command to follow, even if another thread makes a round on it
-    shared,
-    /// The lane that was used last of those that no round uses, if possible one on which no reply is missing.
-    /// If there is none, a new one.
-    for_itself
-};
-
-/// Returns the choice of the first row that applies:
+/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself: the lane
+/// that was used last of those that no round uses, if possible one on which no reply is missing, or a new
+/// one.
 ///
-///     situation                   | lane
-///     ----------------------------+-----------
-///     follows another command     | to_follow
-///     the round of a watchdog     | for_itself
-///     sharing is switched off     | for_itself
-///     leader_is_stalled           | for_itself
-///     rounds_to_share > 0         | shared
-///     rounds_to_share = 0         | for_itself
-constexpr LaneChoice choose_lane(const LaneSituation& in) noexcept {
-    if (in.follows) return LaneChoice::to_follow;
-    const bool may_share = in.may_share && !in.of_watchdog && !in.leader_is_stalled;
-    return may_share && in.rounds_to_share > 0 ? LaneChoice::shared : LaneChoice::for_itself;
+/// This is asked only if no command that this one must not overtake is unanswered. Otherwise the round uses
+/// the lane of that command, even if another thread makes a round on it. (The extensions of a watchdog leave
+/// out the nodes from which the reply is missing.) The first row that applies decides:
+///
+///     situation                   | shares a lane
+///     ----------------------------+--------------
+///     the round of a watchdog     | no
+///     sharing is switched off     | no
+///     leader_is_stalled           | no
+///     rounds_to_share > 0         | yes
+///     rounds_to_share = 0         | no
+constexpr bool shares_lane(const LaneSituation& in) noexcept {
+    return in.may_share && !in.of_watchdog && !in.leader_is_stalled && in.rounds_to_share > 0;
 }
 
 /// Threads share while this number is not 0. It counts down while few rounds are under way, so that a short
