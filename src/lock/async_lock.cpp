@@ -311,8 +311,7 @@ void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completio
 }
 
 void AsyncLock::extend(Completion done) {
-    if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
-    extend(state_->options().ttl, std::move(done));
+    extend(state_ ? state_->options().ttl : std::chrono::milliseconds{}, std::move(done));
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {

@@ -38,10 +38,6 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
     if (resolution_->done()) connect();
 }
 
-Connection::~Connection() {
-    close_socket();
-}
-
 PollEntry Connection::poll_entry() const noexcept {
     if (state_ == State::resolving) return {.fd = resolution_->fd()};
     if (!socket_) return {};

@@ -58,7 +58,7 @@ public:
     /// connection has returned.
     Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                std::size_t first_address, Clock::time_point now);
-    ~Connection();
+    ~Connection() { close_socket(); }
 
     /// Returns what the caller has to wait for before it calls advance() again.
     PollEntry poll_entry() const noexcept;

@@ -43,10 +43,6 @@ RoundDriver::RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request
     }
 }
 
-RoundDriver::~RoundDriver() {
-    end();
-}
-
 void RoundDriver::end() noexcept {
     if (std::exchange(has_ended_, true)) return;  // the tallies may not exist any more
     for (std::size_t node = 0; node < size(); ++node) {

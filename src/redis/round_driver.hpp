@@ -45,7 +45,7 @@ public:
     RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests, const RoundLimits& limits,
                 std::span<Tally> tallies);
     /// Leaves all connections. If the round is not over, it ends here, and the tallies say what is known.
-    ~RoundDriver();
+    ~RoundDriver() { end(); }
 
     /// Executes the round as far as it goes without waiting. Returns the instant at which the wait ends at
     /// the latest, or nothing if the round is over.
