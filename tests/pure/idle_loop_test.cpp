@@ -85,6 +85,28 @@ TEST_F(IdleLoop, ForgetsASilentAddressBeforeItsSocketIsClosed) {
     EXPECT_FALSE(other_loop.knows_closed_sockets());
 }
 
+TEST_F(IdleLoop, ListensAtTheNextAddressIfTheFirstOneIsSilent) {
+    hold(1, "other");
+    network.server(0).unreachable = true;
+    MemoryLoopNodes others{network, {at_two_addresses(network.configs().front())}, {.node_timeout = 50ms}};
+    MemoryLoop other_loop{network};
+    AsyncNodes of_others{others, other_loop, network.clock(), entropy};
+    AsyncLock lock_on_second{of_others, "r", {.ttl = ttl}};
+    lock_on_second.try_acquire(report());
+    while (results.empty() && other_loop.run_once(now() + 1min)) {
+    }
+    ASSERT_THAT(results, SizeIs(1));
+    // The connection of the rounds stays. That of the waiter begins with the address that has answered.
+    network.server(0).unreachable = false;
+    network.server(1).unreachable = true;
+    AsyncLock fair{of_others, "r", {.ttl = ttl, .fair = true}};
+    fair.acquire_for(1min, report());
+    const auto end = now() + 40ms;
+    while (all(0, "SUBSCRIBE").empty() && now() < end && other_loop.run_once(end)) {
+    }
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(1));
+}
+
 // A lock may outlive the loop for long, and so do the connections on which a release can still be sent.
 TEST_F(IdleLoop, DisconnectsItsListenersAtItsShutdown) {
     hold(0, "other");
