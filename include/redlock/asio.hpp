@@ -161,7 +161,7 @@ private:
 ///     ---------------------------------------------+------------------------------------------------------
 ///     sent                                         | one NodesOptions::node_timeout
 ///     not sent, because the socket is full or is   | the longest ttl of the locks with this context and
-///     still connecting, or a name is not resolved  | this Nodes object; by then the keys have expired
+///     still connecting, or a name is not resolved  | this Nodes object; by then their keys have expired
 ///
 /// Handlers: the handler of an operation is called once. It is posted to its associated executor, or to the
 /// executor of the lock if the handler has none. If there is no memory to post the handler, the library tries
@@ -193,9 +193,11 @@ private:
 ///   any_io_executor. It is not true of a strand. After the destruction of the context, the program may call
 ///   only the queries, the destructor and the assignment of the lock.
 /// - After fork() the child may only destroy the context and the locks. It can make locks with the same Nodes
-///   object in a context of its own. If the child has closed the inherited descriptors, as daemons do, it
-///   must keep the context for ever, because Asio closes its descriptors by their numbers, which may belong
-///   to other files. After notify_fork(), the child may use the context for other work.
+///   object in a context of its own. In two cases it must keep the context for ever, and may destroy only the
+///   locks: if the child has closed the inherited descriptors, as daemons do, because Asio closes its
+///   descriptors by their numbers, which may belong to other files; and if several threads have used the
+///   context, because Asio could then wait for the threads of the parent. After notify_fork(), the child may
+///   use the context for other work.
 ///
 /// Threads, in place of the rules for a loop:
 ///

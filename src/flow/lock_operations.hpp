@@ -46,7 +46,9 @@ public:
     /// replies.
     template <class Send>
     void for_each_unreleased(Send send) {
-        if (!lease_.empty()) send(release_.request_at(lock_.state->clock().now()));
+        if (lease_.empty()) return;
+        send(release_.request_at(lock_.state->clock().now()));
+        lock_.state->describe_holder(before_, {});  // deletes the description
     }
 
 private:

@@ -151,14 +151,15 @@ void LoopGroup::proceed() {
 ///
 ///     the release            | until               | because
 ///     -----------------------+---------------------+-----------------------------------------------------
-///     is not written (whole) | the longest ttl     | by then its keys have expired
-///                            | after the rounds    |
+///     is not written (whole) | the longest ttl     | by then its keys have expired. If it is one of a thread
+///                            | after the rounds    | or of another loop, they send it then (KeptReleases).
 ///     is written             | node_timeout after  | the server has it; it is only sent again if the
 ///                            | the rounds          | connection breaks
 ///
 /// Returns the end of the first limit.
 Clock::time_point LoopGroup::find_connections_to_watch() {
     watched_.clear();
+    if (rounds_ == 0 && now() >= idle_since_ + longest_ttl_) group_.give_up_unwritten(now());
     group_.append_poll_entries(watched_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
     auto next = Clock::never();
     if (rounds_ == 0)

@@ -201,6 +201,13 @@ bool Node::check_silence(Clock::time_point now) {
     return any_releases;
 }
 
+void Node::give_up_unwritten(Clock::time_point now) {
+    for (const auto& it : links_)
+        if (it->unsent() && it->pending().has_late_release())
+            it->fail(Errc::timed_out, "while writing a release");
+    sweep(now, false);
+}
+
 bool Node::may_have_lost_release() const noexcept {
     return std::ranges::any_of(links_, [](const auto& it) { return it->may_have_lost_release(); });
 }

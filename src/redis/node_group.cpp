@@ -109,6 +109,10 @@ bool NodeGroup::write_all(Clock::time_point now) {
     return unsent;
 }
 
+void NodeGroup::give_up_unwritten(Clock::time_point now) {
+    for (std::size_t i = 0; i < table_.all().size(); ++i) table_.all()[i]->give_up_unwritten(now);
+}
+
 bool NodeGroup::check_silence(Clock::time_point now) {
     bool any = false;
     for (std::size_t i = 0; i < table_.all().size(); ++i) any = table_.all()[i]->check_silence(now) || any;

@@ -55,6 +55,8 @@ public:
     bool write_all(Clock::time_point now);
     /// See Node::check_silence().
     bool check_silence(Clock::time_point now);
+    /// See Node::give_up_unwritten().
+    void give_up_unwritten(Clock::time_point now);
     /// See Node::may_have_lost_release().
     bool may_have_lost_release() const noexcept;
     /// Notifies the observer, if there is one, of a round that has ended, or that its caller has left.

@@ -553,6 +553,32 @@ TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasB
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+// The limit after which an idle loop does not watch an unwritten release follows from its own locks.
+TEST_F(RepeatedReleaseInALoop, OfAThreadIsNotForgottenByALoopThatHasEnded) {
+    auto& server = network.server(1);
+    Lock of_thread{*nodes, "r", {.ttl = 10min}, network.clock(), entropy};
+    ASSERT_TRUE(of_thread.acquire());
+    network.pass(5ms);
+    make_busy(server);
+    (void)of_thread.release();
+    network.pass(2s);
+    server.refuses_command = {};
+    server.close_connections(now());
+    server.unreachable = true;
+    AsyncLock brief{*of_loop, "brief", {.ttl = 400ms}};
+    EXPECT_TRUE(end_of([&](Completion done) { brief.acquire(std::move(done)); }));
+    EXPECT_TRUE(end_of([&](Completion done) { brief.release(std::move(done)); }));
+    run_for(600ms);
+    EXPECT_FALSE(loop.watches_anything());
+    server.unreachable = false;
+    ASSERT_NE(holder(1), "(nil)") << "or this test shows nothing";
+    for (int i = 0; i < 3; ++i) {
+        ask_twice();
+        network.pass(1s);
+    }
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
 TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClosed) {
     release_at_unreachable_server();
     auto& server = network.server(1);

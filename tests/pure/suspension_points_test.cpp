@@ -38,11 +38,13 @@ struct LoopWorld : MemoryLoopWorld {
     void free_all() {
         for (std::size_t node = 0; node < size; ++node) release_at(node, "other");
     }
-    /// Returns on how many nodes a lock has a resource, or a waiter is in the queue or woken.
+    /// Returns on how many nodes a lock has a resource or a description, or a waiter is in the queue or
+    /// woken.
     std::size_t traces() {
         std::size_t count = 0;
         for (std::size_t node = 0; node < size; ++node)
             if (!queued(node).empty() ||
+                ask(node, {"GET", "{" + resources.front() + "}:holder"}) != "(nil)" ||
                 std::ranges::any_of(resources, [&](const auto& it) { return is_held(node, it); }))
                 ++count;
         return count;
