@@ -23,11 +23,11 @@ struct Scenario {
 };
 
 constexpr std::array scenarios{
-    Scenario{"loopback", loopback},     Scenario{"rtt", round_trip_time},
-    Scenario{"faults", faults},         Scenario{"threads", threads},
-    Scenario{"contention", contention}, Scenario{"work", work},
-    Scenario{"watchdog", watching},     Scenario{"many", many},
-    Scenario{"waits", waits},           Scenario{"cluster", cluster},
+    Scenario{"loopback", loopback}, Scenario{"rtt", round_trip_time},
+    Scenario{"faults", faults},     Scenario{"contention", contention},
+    Scenario{"work", work},         Scenario{"watchdog", watching},
+    Scenario{"many", many},         Scenario{"waits", waits},
+    Scenario{"cluster", cluster},
 };
 
 std::vector<std::string> names() {

@@ -4,7 +4,7 @@
 #     sh tests/bench/run.sh                       everything: 40 minutes on a quiet machine
 #     sh tests/bench/run.sh --quick loopback work one repetition of two scenarios, to see that it works
 #
-# Scenarios: loopback rtt faults threads contention work watchdog many waits cluster. Options: --quick, --no-peers.
+# Scenarios: loopback rtt faults contention work watchdog many waits cluster. Options: --quick, --no-peers.
 # Leaves build/bench/results.json and build/bench/results.svg. pictures/make.sh --results draws the README's pictures
 # from them.
 #

@@ -23,28 +23,25 @@ void round_trip_time(const Effort& effort, Report& report);
 /// (c) One of five nodes is frozen, or killed.
 void faults(const Effort& effort, Report& report);
 
-/// (d) 1 to 16 threads, each with its own resource, all on one RedisNodes.
-void threads(const Effort& effort, Report& report);
-
-/// (e) Processes that want one resource: with plain retry, in the queue, and with other libraries.
+/// (d) Processes that want one resource: with plain retry, in the queue, and with other libraries.
 void contention(const Effort& effort, Report& report);
 
-/// (f) Heap allocations, instructions and system calls of an op.
+/// (e) Heap allocations, instructions and system calls of an op.
 void work(const Effort& effort, Report& report);
 
-/// (g) Many watched locks: the CPU use of the watchdog, its latest extension, and its latest report of a
+/// (f) Many watched locks: the CPU use of the watchdog, its latest extension, and its latest report of a
 /// loss.
 void watching(const Effort& effort, Report& report);
 
-/// (h) Ops on different resources at the same time: in 1 to 64 threads, in an event loop with up to 1,000 ops
+/// (g) Ops on different resources at the same time: in 1 to 64 threads, in an event loop with up to 1,000 ops
 /// under way, and raw clients that pipeline 16 or 64. Then the same with one node frozen.
 void many(const Effort& effort, Report& report);
 
-/// (i) Waits: after a hold, with a short deadline beside threads that wait for frozen nodes, and until a node
+/// (h) Waits: after a hold, with a short deadline beside threads that wait for frozen nodes, and until a node
 /// that continues is trusted. Then the open descriptors.
 void waits(const Effort& effort, Report& report);
 
-/// (j) A Redis Cluster of three masters beside one server: 1,000 resources, threads and a loop.
+/// (i) A Redis Cluster of three masters beside one server: 1,000 resources, threads and a loop.
 void cluster(const Effort& effort, Report& report);
 
 }  // namespace redlock::bench

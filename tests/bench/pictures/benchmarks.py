@@ -33,12 +33,10 @@ class Panel:
 
 
 LATENCY = ("p50_us", "p50 of one op, less is better")
-OPS = ("ops_per_s", "ops a second, more is better")
 ACQUISITIONS = ("acq_per_s", "acquisitions a second, more is better")
 ALLOCATIONS = ("allocations", "less is better")
 
 TO_RAW = (("x_raw_seq", "x_raw_mux"), "raw")
-TO_RAW_THREADS = (("x_raw", "x_raw"), "raw")
 TO_MULTIPLEXED = (("x_raw", "x_raw"), "raw multiplexed")
 TO_NO_FAULT = (("x_no_fault", "x_no_fault"), "no fault")
 TO_NOTHING = ((None, None), "")
@@ -47,7 +45,6 @@ PANELS = (
     Panel("loopback", "TCP, on one CPU", "Loopback TCP, everything on one CPU", *LATENCY, *TO_RAW),
     Panel("loopback", "unix sockets, on one CPU", "Unix sockets, everything on one CPU", *LATENCY, *TO_RAW),
     Panel("1 ms RTT", "", "1 ms round trip to each node", *LATENCY, *TO_RAW),
-    Panel("threads", "16 threads", "16 threads, a resource each", *OPS, *TO_RAW_THREADS),
     Panel("faults", "one node frozen", "One node frozen, after the first op", *LATENCY, *TO_NO_FAULT),
     Panel("faults", "one node killed", "One node killed, after the first op", *LATENCY, *TO_NO_FAULT),
     Panel(

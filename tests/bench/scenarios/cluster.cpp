@@ -1,4 +1,4 @@
-// (j): A Redis Cluster of three masters as the only node, beside one plain server. The operations are on
+// (i): A Redis Cluster of three masters as the only node, beside one plain server. The operations are on
 // 1,000 resources, which the slots distribute over the masters.
 #include "scenarios.hpp"
 

@@ -1,4 +1,4 @@
-// (e): processes that want one resource all the time, with plain retry or in a queue.
+// (d): processes that want one resource all the time, with plain retry or in a queue.
 #include "scenarios.hpp"
 
 #include "redis_plus_plus_client.hpp"

@@ -1,4 +1,4 @@
-// (f): the cost of one op on any machine: heap allocations, instructions, system calls.
+// (e): the cost of one op on any machine: heap allocations, instructions, system calls.
 #include "scenarios.hpp"
 
 #include "support/child_process.hpp"
