@@ -1,5 +1,5 @@
-// The fronts of locks and semaphores, over real servers, and a loop that a test runs step by step. A file
-// that includes this header is compiled for threads and poll() loops, and again for each Asio.
+// The fronts of locks and semaphores, over real servers. A file that includes this header is compiled for
+// threads and poll() loops, and again for each Asio.
 #pragma once
 
 #include "support/any_front.hpp"
@@ -11,12 +11,10 @@
 #if defined(REDLOCK_ASIO_BOOST) || defined(REDLOCK_ASIO_STANDALONE)
 #include "asio_world.hpp"
 
-#include <redlock/asio_leader.hpp>
 #include <redlock/asio_semaphore.hpp>
 #else
 #include "poll_loop.hpp"
 
-#include <redlock/async_leader.hpp>
 #include <redlock/async_semaphore.hpp>
 #include <redlock/watchdog.hpp>
 #endif
@@ -25,10 +23,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace redlock::test {
@@ -80,44 +75,6 @@ protected:
 };
 using Fronts = testing::Types<InAContext>;
 
-using LockInSteps = asio::Lock;
-using SemaphoreInSteps = asio::Semaphore;
-using LeaderInSteps = asio::Leader;
-
-/// The context of SteppedLoop.
-class LoopInSteps {
-public:
-    explicit LoopInSteps(RedisNodes& nodes) : nodes_(nodes) {}
-
-    template <class Type, class... Arguments>
-    void emplace(std::optional<Type>& object, Arguments... arguments) {
-        object.emplace(*context_, nodes_, std::move(arguments)...);
-    }
-    template <class Type, class Work, class Done>
-    void begin(Type& object, Work work, Done done) {
-        auto bound = net::bind_cancellation_slot(signal_.slot(), std::move(done));
-        if constexpr (std::is_same_v<Type, asio::Leader>)
-            object.async_run(std::move(work), std::move(bound));
-        else
-            object.async_acquire(std::move(bound));
-    }
-    void cancel(auto&) { signal_.emit(net::cancellation_type::terminal); }
-    void step() {
-        (void)context_->run_one_for(1ms);
-        context_->restart();
-    }
-    void run() {
-        context_->run();
-        context_->restart();
-    }
-    void end() { context_.reset(); }
-
-private:
-    RedisNodes& nodes_;
-    std::unique_ptr<net::io_context> context_ = std::make_unique<net::io_context>();
-    net::cancellation_signal signal_{};
-};
-
 #else
 
 class InALoop : public OnServers<InALoop, AsyncLock, AsyncSemaphore> {
@@ -164,75 +121,6 @@ protected:
 };
 using Fronts = testing::Types<InALoop, InAThread>;
 
-using LockInSteps = AsyncLock;
-using SemaphoreInSteps = AsyncSemaphore;
-using LeaderInSteps = AsyncLeader;
-
-/// The poll() loop of SteppedLoop.
-class LoopInSteps {
-public:
-    explicit LoopInSteps(RedisNodes& nodes) : of_loop_{std::in_place, nodes, loop_} {}
-
-    template <class Type, class... Arguments>
-    void emplace(std::optional<Type>& object, Arguments... arguments) {
-        object.emplace(*of_loop_, std::move(arguments)...);
-    }
-    template <class Type, class Work, class Done>
-    void begin(Type& object, Work work, Done done) {
-        if constexpr (std::is_same_v<Type, AsyncLeader>)
-            object.run(std::move(work), std::move(done));
-        else
-            object.acquire(std::move(done));
-    }
-    static void cancel(auto& object) { object.cancel(); }
-    void step() { (void)loop_.run_once(); }
-    void run() { loop_.run(); }
-    void end() {
-        of_loop_.reset();
-        EXPECT_FALSE(loop_.run_once());
-    }
-
-private:
-    PollLoop loop_{};
-    std::optional<AsyncNodes> of_loop_;
-};
-
 #endif
-
-/// An object in a loop. The test begins its operation, and runs the loop step by step.
-template <class Type>
-class SteppedLoop {
-public:
-    template <class... Arguments>
-    explicit SteppedLoop(RedisNodes& nodes, Arguments... arguments) : loop_{nodes} {
-        loop_.emplace(object_, std::move(arguments)...);
-    }
-
-    void begin(std::function<void()> done) {
-        loop_.begin(
-            *object_, [this](AsyncTerm it) { term_.emplace(std::move(it)); },
-            [done = std::move(done)](const auto&) { done(); });
-    }
-    void step() {
-        term_.reset();
-        loop_.step();
-    }
-    void cancel() { loop_.cancel(*object_); }
-    void run() {
-        term_.reset();
-        loop_.run();
-    }
-    void end() { loop_.end(); }
-    /// Destroys the object, and the term of a leader.
-    void destroy() {
-        term_.reset();
-        object_.reset();
-    }
-
-private:
-    LoopInSteps loop_;
-    std::optional<AsyncTerm> term_{};
-    std::optional<Type> object_{};
-};
 
 }  // namespace redlock::test
