@@ -1,5 +1,6 @@
 // One test for each feature, on real servers: a first run shows that they work on this machine. The other
 // live tests examine faults and limits. The examples show the watchdog, the leader and Asio.
+#include "cluster/cluster_world.hpp"
 #include "guarantees/guarantee_world.hpp"
 #include "loop/loop_client.hpp"
 
@@ -34,28 +35,6 @@ TEST(Features, AMajoritySufficesIfOneNodeIsDown) {
     EXPECT_THAT(mine.extend(), Succeeds());
     EXPECT_THAT(mine.release(), Succeeds());
     EXPECT_TRUE(world.clean());
-}
-
-TEST(Features, SeveralResourcesAreHeldTogetherOrNotAtAll) {
-    LiveWorld world{3};
-    Lock both{world.nodes, ResourceList{"from", "to"}, no_retry()};
-    Lock one{world.nodes, "to", no_retry()};
-    ASSERT_THAT(one.acquire(), Succeeds());
-    EXPECT_EQ(both.acquire().error(), Errc::held_by_other);
-    EXPECT_THAT(one.release(), Succeeds());
-    EXPECT_THAT(both.acquire(), Succeeds());
-}
-
-TEST(Features, ReadersShareALock) {
-    LiveWorld world{3};
-    auto options = no_retry();
-    auto writer = world.lock(options);
-    options.shared = true;
-    auto reader = world.lock(options);
-    auto another = world.lock(options);
-    ASSERT_THAT(reader.acquire(), Succeeds());
-    EXPECT_THAT(another.acquire(), Succeeds());
-    EXPECT_EQ(writer.acquire().error(), Errc::held_by_other);
 }
 
 TEST(Features, FairWaitersAreServedInTurn) {
@@ -97,34 +76,6 @@ TEST(Features, ANodeThatRestartedEmptyDoesNotVote) {
     }));
 }
 
-TEST(Features, AMinimumHoldOutlastsTheRelease) {
-    LiveWorld world{3};
-    auto job = world.lock(LockOptions{.ttl = 1min, .min_hold = 1min});
-    ASSERT_THAT(job.acquire(), Succeeds());
-    EXPECT_THAT(job.release(), Succeeds());
-    auto options = no_retry();
-    EXPECT_EQ(world.lock(options).acquire().error(), Errc::held_by_other);
-}
-
-TEST(Features, ASemaphoreHasAsManyHoldersAsItsLimit) {
-    LiveWorld world{3};
-    Semaphore one{world.nodes, "exports", 2, no_retry()};
-    Semaphore two{world.nodes, "exports", 2, no_retry()};
-    Semaphore three{world.nodes, "exports", 2, no_retry()};
-    ASSERT_THAT(one.acquire(), Succeeds());
-    ASSERT_THAT(two.acquire(), Succeeds());
-    EXPECT_EQ(three.acquire().error(), Errc::held_by_other);
-    EXPECT_THAT(one.release(), Succeeds());
-    EXPECT_THAT(three.acquire(), Succeeds());
-}
-
-TEST(Features, AQueryNamesTheHolder) {
-    LiveWorld world{3};
-    auto lock = world.lock(LockOptions{.holder = "host=web1"});
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_TRUE(wait_until([&] { return query(world.nodes, the_resource).holder == "host=web1"; }));
-}
-
 /// The largest number of commands in one write, and the number of rounds.
 struct CountingObserver final : Observer {
     void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds) noexcept override {
@@ -156,6 +107,76 @@ TEST(Features, SentinelsNameTheMaster) {
     Lock lock{nodes, the_resource};
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(holder(group.servers[0]), lock.owner());
+}
+
+// ---- On three servers, and on a node that is a Redis Cluster
+
+template <class World>
+struct OnServersOrACluster : testing::Test {
+    World world{};
+};
+using Worlds = testing::Types<LiveWorld, ClusterWorld>;
+TYPED_TEST_SUITE(OnServersOrACluster, Worlds);
+
+TYPED_TEST(OnServersOrACluster, SeveralResourcesAreHeldTogetherOrNotAtAll) {
+    Lock both{this->world.nodes, ResourceList{"{orders}:1", "{orders}:2"}, no_retry()};
+    auto one = this->world.lock("{orders}:2", no_retry());
+    ASSERT_THAT(one.acquire(), Succeeds());
+    EXPECT_THAT(both.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(one.release(), Succeeds());
+    ASSERT_THAT(both.acquire(), Succeeds());
+    EXPECT_THAT(one.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(both.extend(), Succeeds());
+    EXPECT_THAT(both.release(), Succeeds());
+    EXPECT_TRUE(this->world.clean());
+}
+
+TYPED_TEST(OnServersOrACluster, ReadersShareALock) {
+    auto options = no_retry();
+    auto writer = this->world.lock(the_resource, options);
+    options.shared = true;
+    auto reader = this->world.lock(the_resource, options);
+    auto another = this->world.lock(the_resource, options);
+    ASSERT_THAT(reader.acquire(), Succeeds());
+    ASSERT_THAT(another.acquire(), Succeeds());
+    EXPECT_THAT(writer.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(reader.extend(), Succeeds());
+    EXPECT_THAT(reader.release(), Succeeds());
+    EXPECT_THAT(another.release(), Succeeds());
+    EXPECT_TRUE(this->world.clean());
+}
+
+TYPED_TEST(OnServersOrACluster, AMinimumHoldOutlastsTheRelease) {
+    auto job = this->world.lock(the_resource, {.ttl = 1min, .min_hold = 1min});
+    ASSERT_THAT(job.acquire(), Succeeds());
+    EXPECT_THAT(job.release(), Succeeds());
+    EXPECT_THAT(this->world.lock(the_resource, no_retry()).acquire(), FailsWith(Errc::held_by_other));
+}
+
+TYPED_TEST(OnServersOrACluster, ASemaphoreHasAsManyHoldersAsItsLimit) {
+    Semaphore one{this->world.nodes, "exports", 2, no_retry()};
+    Semaphore two{this->world.nodes, "exports", 2, no_retry()};
+    Semaphore three{this->world.nodes, "exports", 2, no_retry()};
+    ASSERT_THAT(one.acquire(), Succeeds());
+    ASSERT_THAT(two.acquire(), Succeeds());
+    EXPECT_THAT(three.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(one.release(), Succeeds());
+    EXPECT_THAT(three.acquire(), Succeeds());
+}
+
+TYPED_TEST(OnServersOrACluster, AQueryShowsTheHolder) {
+    auto lock = this->world.lock(the_resource, {.ttl = 1min, .holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    LockStatus status;
+    EXPECT_TRUE(wait_until([&] {
+        status = query(this->world.nodes, the_resource);
+        return status.holder == "host=web1";
+    }));
+    EXPECT_EQ(status.kind, LockStatus::Kind::held);
+    EXPECT_EQ(status.owner, lock.owner());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(query(this->world.nodes, the_resource).kind, LockStatus::Kind::free);
+    EXPECT_TRUE(wait_until([&] { return this->world.clean(); }));
 }
 
 #if defined(REDLOCK_TEST_TLS)

@@ -1,11 +1,11 @@
-// The features of locks on a node that is a Redis Cluster, and those that are refused there.
+// What locks do on a node that is a Redis Cluster, besides the features in features_live_test.cpp, and what
+// is refused there.
 #include "cluster_world.hpp"
 #include "live/forked_child.hpp"
 #include "live/loop/loop_client.hpp"
 
 #include <redlock/leader.hpp>
 #include <redlock/query.hpp>
-#include <redlock/semaphore.hpp>
 #include <redlock/watchdog.hpp>
 
 #include <list>
@@ -46,65 +46,6 @@ TEST(ACluster, LocksResourcesOfOneSlotTogether) {
                 ThrowsMessage<std::invalid_argument>(HasSubstr("\"a}b\"")));
     EXPECT_THAT([&] { (void)query(nodes, "a}b"); },
                 ThrowsMessage<std::invalid_argument>(HasSubstr("\"a}b\"")));
-}
-
-TEST(OnACluster, SeveralResourcesOfOneSlotAreOneLock) {
-    ClusterWorld world;
-    const std::vector<std::string> resources{"{orders}:1", "{orders}:2"};
-    Lock lock{world.nodes, resources};
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_THAT(world.lock("{orders}:2").try_acquire(), FailsWith(Errc::held_by_other));
-    EXPECT_THAT(lock.extend(), Succeeds());
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_TRUE(world.clean());
-}
-
-TEST(OnACluster, ReadersShareALock) {
-    ClusterWorld world;
-    auto one = world.lock("orders:42", {.shared = true});
-    auto other = world.lock("orders:42", {.shared = true});
-    ASSERT_THAT(one.acquire(), Succeeds());
-    ASSERT_THAT(other.acquire(), Succeeds());
-    EXPECT_THAT(world.lock("orders:42").try_acquire(), FailsWith(Errc::held_by_other));
-    EXPECT_THAT(one.extend(), Succeeds());
-    EXPECT_THAT(one.release(), Succeeds());
-    EXPECT_THAT(other.release(), Succeeds());
-    EXPECT_TRUE(world.clean());
-}
-
-TEST(OnACluster, AMinimumHoldTimeIsKept) {
-    ClusterWorld world;
-    auto lock = world.lock("orders:42", {.ttl = 1min, .min_hold = 30s});
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.lock("orders:42").try_acquire(), FailsWith(Errc::held_by_other));
-}
-
-TEST(OnACluster, ASemaphoreHasItsLimit) {
-    ClusterWorld world;
-    std::list<Semaphore> permits;
-    for (int i = 0; i < 3; ++i)
-        ASSERT_THAT(permits.emplace_back(world.nodes, "jobs", 3).acquire(), Succeeds());
-    Semaphore fourth{world.nodes, "jobs", 3};
-    EXPECT_THAT(fourth.try_acquire(), FailsWith(Errc::held_by_other));
-    permits.clear();
-    EXPECT_THAT(fourth.acquire(), Succeeds());
-}
-
-TEST(OnACluster, AQueryShowsTheHolder) {
-    ClusterWorld world;
-    auto lock = world.lock("orders:42", {.ttl = 1min, .holder = "host=web1"});
-    ASSERT_THAT(lock.acquire(), Succeeds());
-    LockStatus status;
-    EXPECT_TRUE(wait_until([&] {
-        status = query(world.nodes, "orders:42");
-        return status.holder == "host=web1";
-    }));
-    EXPECT_EQ(status.kind, LockStatus::Kind::held);
-    EXPECT_EQ(status.owner, lock.owner());
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_EQ(query(world.nodes, "orders:42").kind, LockStatus::Kind::free);
-    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
 }
 
 TEST(OnACluster, ALeaderIsElectedWithoutAToken) {
