@@ -20,6 +20,7 @@ TEST(SlotOf, IsTheOneOfRedis) {
     EXPECT_EQ(slot_of("foo"), 12182);
     EXPECT_EQ(slot_of("bar"), 5061);
     EXPECT_EQ(slot_of("somekey"), 11058);
+    EXPECT_EQ(slot_of("\xff\xfe"), 3374);
 }
 
 TEST(SlotOf, DependsOnTheHashTagOnly) {

@@ -30,15 +30,6 @@ TEST(OnACluster, EachResourceIsLockedAtTheServerOfItsSlot) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(OnACluster, TheSlotsOfNamesAreThoseOfRedis) {
-    const support::ReservedPort bus;
-    const RedisServer server{
-        RedisConfig{}.line("cluster-enabled yes").line("cluster-port " + std::to_string(bus.number()))};
-    for (const std::string name :
-         {"orders:42", "{a}b", "a{b}c", "{}x", "a{}b{c}", "a}b", "{{x}}", "\xff\xfe", "{"})
-        EXPECT_EQ(server.command({"CLUSTER", "KEYSLOT", name}), std::to_string(slot_of(name))) << name;
-}
-
 // Once the list of the servers is known, a Cluster costs what a server costs.
 TEST(OnACluster, ALockSendsTheSameCommandsAsOnAServer) {
     ClusterWorld world;

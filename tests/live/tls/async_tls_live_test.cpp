@@ -56,25 +56,5 @@ TEST_F(TlsInALoop, AReleaseWakesAWaiter) {
     EXPECT_EQ(calls(*servers[0], "subscribe"), 1U);
 }
 
-TEST_F(TlsInALoop, ACertificateThatIsNotAcceptedIsReported) {
-    const auto rejected_for = [&](std::vector<Endpoint> endpoints, const std::string& reason) {
-        LoopClient client{std::move(endpoints), patient()};
-        AsyncLock lock{client.of_loop, the_resource, {.retry = {.attempts = 5, .delay = 1ms}}};
-        const auto result = client.acquire(lock);
-        EXPECT_THAT(result, IsRejectedFor(reason));
-        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-        EXPECT_EQ(result.attempts(), 1) << "the certificate will be the same the next time";
-    };
-    rejected_for(endpoints(stranger), "certificate verify failed");
-    auto of_other_name = endpoints(authority);
-    for (auto& it : of_other_name) it.tls.server_name = "elsewhere.example";
-    rejected_for(of_other_name, "mismatch");
-    for (const auto* const version : {"TLSv1.2", "TLSv1.3"}) {
-        const TlsServer server{good, authority, Clients::show_a_certificate,
-                               tls_only().line(std::string{"tls-protocols "} + version)};
-        rejected_for({server.endpoint(authority)}, "TLS: ");
-    }
-}
-
 }  // namespace
 }  // namespace redlock::test
