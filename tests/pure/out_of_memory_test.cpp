@@ -740,25 +740,25 @@ TEST_P(OutOfMemoryInTheQueue, AWaiterLeavesTheQueueAndNoKeys) {
 
 // The watchdog's thread sleeps in this function, and so does a release() that waits for the end of an
 // extension.
-TEST(OutOfMemoryInTheBootClock, ASleepNeedsNoMemory) {
-    std::stop_source stop;
-    const auto until = boot_clock().now() + 1ms;
+void sleep_without_memory(Clock::time_point until, const std::stop_token& stop) {
     shortage.has_failed = false;
     shortage.begin(0, Shortage::for_good);
-    boot_clock().sleep_until(until, stop.get_token());
+    boot_clock().sleep_until(until, stop);
     shortage.end();
     EXPECT_FALSE(shortage.has_failed);
+}
+
+TEST(OutOfMemoryInTheBootClock, ASleepNeedsNoMemory) {
+    const std::stop_source stop;
+    const auto until = boot_clock().now() + 1ms;
+    sleep_without_memory(until, stop.get_token());
     EXPECT_GE(boot_clock().now(), until);
 }
 
 TEST(OutOfMemoryInTheBootClock, AStopEndsASleepWithoutMemory) {
     std::stop_source stop;
-    std::jthread stopper{[&] { stop.request_stop(); }};
-    shortage.has_failed = false;
-    shortage.begin(0, Shortage::for_good);
-    boot_clock().sleep_until(Clock::never(), stop.get_token());
-    shortage.end();
-    EXPECT_FALSE(shortage.has_failed);
+    const std::jthread stopper{[&] { stop.request_stop(); }};
+    sleep_without_memory(Clock::never(), stop.get_token());
     EXPECT_TRUE(stop.stop_requested());
 }
 

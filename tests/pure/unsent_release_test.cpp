@@ -69,8 +69,23 @@ struct UnsentRelease : testing::Test {
         network.pass(20ms);  // so long that even a release checks an idle connection first
         faults.lines.clear();
     }
+    /// Returns a lock whose release could not be sent.
+    Lock unlocked_while_unreachable() {
+        auto it = held();
+        become_unreachable();
+        it.unlock();
+        return it;
+    }
     void reach_again() {
         for_each_server([](auto& server) { server.unreachable = false; });
+    }
+    /// Asks until the nodes are left alone for a while.
+    void make_rounds_until_back_off() {
+        for (int i = 0; i < 3; ++i) {
+            network.pass(10ms);
+            (void)lock("another").try_acquire();
+        }
+        ASSERT_THAT(faults.lines, Contains("backing off"));
     }
     void reach_again_after(Clock::duration span) {
         network.clock().after(span, [&] { reach_again(); });
@@ -137,9 +152,7 @@ TEST_F(UnsentRelease, IsSentInTheBackgroundAlthoughAnotherNodeStaysUnreachable) 
 }
 
 TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     network.pass(node_timeout + node_timeout / 4);
     reach_again();
     network.pass(1h);
@@ -147,9 +160,7 @@ TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
 }
 
 TEST_F(UnsentRelease, IsSentByTheNextRoundThatUsesTheNode) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     wait_for_the_end_of_the_sender();
     reach_again();
     (void)query(*nodes, "another");
@@ -157,9 +168,7 @@ TEST_F(UnsentRelease, IsSentByTheNextRoundThatUsesTheNode) {
 }
 
 TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     wait_for_the_end_of_the_sender();
     reach_again_after(node_timeout - 10ms);
     nodes.reset();
@@ -167,9 +176,7 @@ TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
 }
 
 TEST_F(UnsentRelease, DelaysTheDestructorOfTheNodesByAtMostOneNodeTimeout) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     const auto before = clock.now();
     nodes.reset();
     EXPECT_LE(clock.now() - before, node_timeout + 1ms);
@@ -190,11 +197,7 @@ TEST_F(UnsentRelease, IsSentLaterEvenIfItsRepliesWereAwaited) {
 TEST_F(UnsentRelease, GoesBehindAProbeOfANodeThatIsLeftAlone) {
     auto it = held();
     become_unreachable();
-    for (int i = 0; i < 3; ++i) {
-        network.pass(10ms);
-        (void)lock("another").try_acquire();
-    }
-    ASSERT_THAT(faults.lines, Contains("backing off"));
+    make_rounds_until_back_off();
     it.unlock();
     reach_again();
     network.pass(node_timeout);
@@ -208,11 +211,7 @@ TEST_F(UnsentRelease, GoesBehindAProbeEvenIfNoMajorityCanConfirmIt) {
     network.server(2).close_connections(clock.now());
     network.server(2).unreachable = true;
     network.pass(20ms);
-    for (int i = 0; i < 3; ++i) {
-        network.pass(10ms);
-        (void)lock("another").try_acquire();
-    }
-    ASSERT_THAT(faults.lines, Contains("backing off"));
+    make_rounds_until_back_off();
     EXPECT_EQ(it.release().error(), Errc::lost);
     reach_again();
     network.pass(node_timeout);
@@ -223,9 +222,7 @@ TEST_F(UnsentRelease, GoesBehindAProbeEvenIfNoMajorityCanConfirmIt) {
 
 // Over another connection the SET could overtake the release, and our own key would make it fail.
 TEST_F(UnsentRelease, PrecedesTheNextSetOfItsResource) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     reach_again_after(3ms);
     EXPECT_TRUE(it.try_acquire());
     network.pass(2ms);
@@ -235,9 +232,7 @@ TEST_F(UnsentRelease, PrecedesTheNextSetOfItsResource) {
 
 // D1. The replies to the handshake come first, although the handshake was sent last.
 TEST_F(UnsentRelease, DoesNotMixUpReplies) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     reach_again_after(3ms);
     for (int i = 0; i < 3; ++i) {
         const auto result = it.try_acquire();
@@ -281,9 +276,7 @@ TEST_F(UnsentRelease, DelaysUnlockByAtMostAnEighthOfTheNodeTimeout) {
 
 // The connection takes longer than an eighth of node_timeout.
 TEST_F(UnsentRelease, IsNotBlamedOnTheNode) {
-    auto it = held();
-    become_unreachable();
-    it.unlock();
+    auto it = unlocked_while_unreachable();
     reach_again();
     network.pass(node_timeout);
     (void)query(*nodes, "another");
