@@ -95,20 +95,6 @@ TEST_F(Fair, ReportsItsLastPlaceIfRefusedAfterAWait) {
                              "more, 0 in front, [0-9]+ attempts; now held by \"another\"[^\n]*\n"));
 }
 
-TEST_F(Fair, LeavesTheQueueOnASignal) {
-    auto holder = start(until_go);
-    ASSERT_TRUE(world.comes("begun"));
-    auto waiter = start("touch $DIR/run");
-    ASSERT_TRUE(queue_has(1));
-    waiter.signal(SIGTERM);
-    EXPECT_EQ(waiter.wait().status, 128 + SIGTERM);
-    EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0");
-    EXPECT_EQ(world.keys(), 3U);
-    world.touch("go");
-    EXPECT_EQ(holder.wait().status, 0);
-    EXPECT_FALSE(world.has("run"));
-}
-
 // `timeout 5 redlock acquire --fair job`: the next holder need not find out that this waiter has gone.
 TEST_F(Fair, AcquireLeavesTheQueueOnASignal) {
     world.occupy();

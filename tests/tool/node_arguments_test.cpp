@@ -247,11 +247,16 @@ TEST(NodesFile, MayBeginWithAByteOrderMark) {
     }
 }
 
-TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
-    ::setenv(nodes_variable, ",127.0.0.1:1,, 127.0.0.1:2 , ,",
-             1);  // NOLINT(concurrency-mt-unsafe): one thread
-    const auto nodes = endpoints({});
+/// Returns the nodes of a command if REDLOCK_NODES is this text.
+std::vector<Endpoint> endpoints_in_variable(const char* text) {
+    ::setenv(nodes_variable, text, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    auto nodes = endpoints({});
     ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    return nodes;
+}
+
+TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
+    const auto nodes = endpoints_in_variable(",127.0.0.1:1,, 127.0.0.1:2 , ,");
     ASSERT_EQ(nodes.size(), 2U);
     EXPECT_EQ(nodes[0].port, 1);
     EXPECT_EQ(nodes[1].port, 2);
@@ -259,10 +264,8 @@ TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
 
 // The Sentinels of a node are separated by commas, too.
 TEST(NodesVariable, MayHaveSentinelsBetweenOtherNodes) {
-    ::setenv(nodes_variable, "127.0.0.1:1,redis+sentinel://127.0.0.1:2,127.0.0.1:3/m,127.0.0.1:4",
-             1);  // NOLINT(concurrency-mt-unsafe): one thread
-    const auto nodes = endpoints({});
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    const auto nodes =
+        endpoints_in_variable("127.0.0.1:1,redis+sentinel://127.0.0.1:2,127.0.0.1:3/m,127.0.0.1:4");
     ASSERT_EQ(nodes.size(), 3U);
     EXPECT_EQ(nodes[1].sentinels.size(), 2U);
     EXPECT_EQ(nodes[2].port, 4);
@@ -284,9 +287,7 @@ TEST(NodesVariable, MayHaveClustersBetweenOtherNodes) {
         {"h,redis+cluster://c1,c2", {"h:6379", "cluster@c1:6379"}, 2},
     };
     for (const auto& it : cases) {
-        ::setenv(nodes_variable, it.list, 1);  // NOLINT(concurrency-mt-unsafe): one thread
-        const auto nodes = endpoints({});
-        ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+        const auto nodes = endpoints_in_variable(it.list);
         std::vector<std::string> names;
         for (const auto& node : nodes) names.push_back(node.name());
         EXPECT_EQ(names, it.names) << it.list;

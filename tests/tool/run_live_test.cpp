@@ -3,6 +3,7 @@
 #include "support/tcp_proxy.hpp"
 #include "tool_world.hpp"
 
+#include <array>
 #include <deque>
 #include <string>
 
@@ -158,18 +159,16 @@ TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
     EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
 }
 
-TEST_F(Run, NoticesTheEndOfTheCommandWithBlockedSignals) {
-    EXPECT_EQ(world.shell("exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
-                          " run job -- grep SigBlk /proc/self/status >$DIR/mask"),
-              0);
-    EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
-}
-
-TEST_F(Run, NoticesTheEndOfTheCommandIfSigchldWasIgnored) {
-    EXPECT_EQ(world.shell("exec env --ignore-signal=CHLD " REDLOCK_TOOL
-                          " run job -- grep SigIgn /proc/self/status >$DIR/mask"),
-              0);
-    EXPECT_THAT(world.in("mask"), HasSubstr("0000000000010000"));
+// The command has the signals as they were.
+TEST_F(Run, NoticesTheEndOfTheCommandIfSignalsAreBlockedOrSigchldIsIgnored) {
+    for (const auto& [option, field, mask] :
+         {std::array{"--block-signal=CHLD,TERM", "SigBlk", "0000000000014000"},
+          std::array{"--ignore-signal=CHLD", "SigIgn", "0000000000010000"}}) {
+        EXPECT_EQ(world.shell(std::string{"exec env "} + option + " " REDLOCK_TOOL " run job -- grep " +
+                              field + " /proc/self/status >$DIR/mask"),
+                  0);
+        EXPECT_THAT(world.in("mask"), HasSubstr(mask));
+    }
 }
 
 TEST_F(Run, WorksWithoutStandardStreams) {
@@ -232,18 +231,15 @@ TEST_F(Run, WaitsForTheEndOfAnOutageAndReportsIt) {
     EXPECT_GT(std::stoi(outcome.err.substr(outcome.err.rfind(' ', attempts - 1))), 3) << "all of them";
 }
 
+// Without a shell of the user, it is that of the system.
 TEST_F(Run, ExecutesAStringWithTheShellOfTheUser) {
-    auto environment = world.environment();
-    environment.back() = "SHELL=/bin/echo";
-    Tool tool{{"run", "job", "-c", "words"}, environment};
-    EXPECT_EQ(tool.wait().out, "-c words\n");
-}
-
-TEST_F(Run, ExecutesAStringWithTheShellOfTheSystemIfTheUserHasNone) {
-    auto environment = world.environment();
-    environment.back() = "SHELL=";
-    Tool tool{{"run", "job", "-c", "echo $((2 + 3))"}, environment};
-    EXPECT_EQ(tool.wait().out, "5\n");
+    for (const auto& [shell, string, out] : {std::array{"SHELL=/bin/echo", "words", "-c words\n"},
+                                             std::array{"SHELL=", "echo $((2 + 3))", "5\n"}}) {
+        auto environment = world.environment();
+        environment.back() = shell;
+        Tool tool{{"run", "job", "-c", string}, environment};
+        EXPECT_EQ(tool.wait().out, out);
+    }
 }
 
 // As git has it with those that all commands have in common.

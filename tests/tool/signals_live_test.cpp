@@ -199,17 +199,6 @@ TEST_F(EndOfRun, LeavesNoProcessOfTheGroup) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-// Nobody is left to extend the lock: the command must not go on without it.
-TEST_F(EndOfRun, EndsTheCommandEvenAfterSigkill) {
-    auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
-    ASSERT_TRUE(world.comes("pid"));
-    const auto pid = world.pid_in("pid");
-    ASSERT_TRUE(world.comes("begun"));
-    tool.signal(SIGKILL);
-    EXPECT_EQ(tool.wait().status, 137);
-    EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
-}
-
 TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
     for (const std::vector<std::string>& command :
          {std::vector<std::string>{"run"}, {"run", "--min-hold", "1h"}, {"acquire"}}) {
