@@ -50,12 +50,6 @@ void CommandLine::check_command(const std::vector<std::string>& words) const {
         throw std::invalid_argument{"unknown command: " + word};
 }
 
-/// Removes the command of the user from the end of `words`. The first word is the name of the subcommand.
-void CommandLine::take_foreign_command(std::vector<std::string>& words) const {
-    for (const auto& [app, target] : foreign_commands_)
-        if (app->get_name() == words.front()) *target = take_command(*app, words);
-}
-
 std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> words) {
     if (!words.empty() && words.front() == "help") {  // as git does: "help" or "help COMMAND"
         words.erase(words.begin());
@@ -64,7 +58,8 @@ std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> 
     }
     words = command_first(std::move(words));
     check_command(words);
-    take_foreign_command(words);
+    if (with_foreign_command_ != nullptr && with_foreign_command_->get_name() == words.front())
+        *foreign_command_ = take_command(*with_foreign_command_, words);
     try {
         std::ranges::reverse(words);  // CLI11 expects this order
         app_.parse(std::move(words));

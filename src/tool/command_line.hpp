@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,9 +26,10 @@ public:
     CLI::App& add(const std::string& name, const std::string& help, std::function<int()> carry_out);
 
     /// Stores the words behind RESOURCE, which are a command of the user, in `target`. Options in these words
-    /// are not parsed.
-    void add_foreign_command(const CLI::App& app, std::vector<std::string>& target) {
-        foreign_commands_.emplace(&app, &target);
+    /// are not parsed. One subcommand may have such a command.
+    void set_foreign_command(const CLI::App& app, std::vector<std::string>& target) {
+        with_foreign_command_ = &app;
+        foreign_command_ = &target;
     }
 
     /// Parses the command line and returns the function that executes the subcommand. Returns nothing after
@@ -40,10 +40,10 @@ public:
 private:
     std::vector<std::string> command_first(std::vector<std::string> words) const;
     void check_command(const std::vector<std::string>& words) const;
-    void take_foreign_command(std::vector<std::string>& words) const;
 
     CLI::App app_;
-    std::map<const CLI::App*, std::vector<std::string>*> foreign_commands_{};
+    const CLI::App* with_foreign_command_ = nullptr;
+    std::vector<std::string>* foreign_command_ = nullptr;
     std::function<int()> chosen_{};
 };
 

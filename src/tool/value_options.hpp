@@ -1,10 +1,13 @@
 // Options of the command line that have a value of a kind of our own, such as a duration.
 #pragma once
 
+#include "text/span.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 namespace redlock::tool {
@@ -14,11 +17,22 @@ namespace redlock::tool {
 CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
                        const std::string& help, const std::string& type);
 
-/// Add an option for a duration, see span.hpp.
-CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::nanoseconds& target,
-                      const std::string& help);
-CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::milliseconds& target,
-                      const std::string& help);
+/// Parses a duration, see span.hpp. Throws std::invalid_argument if the type has no such value. Only
+/// nanoseconds have all.
+template <class Duration>
+Duration parse_whole(const std::string& text) {
+    const auto span = parse_span(text);
+    const auto whole = std::chrono::duration_cast<Duration>(span);
+    if (whole != span) throw std::invalid_argument{"is finer than a millisecond"};
+    return whole;
+}
+
+/// Adds an option for a duration.
+template <class Duration>
+CLI::Option* add_span(CLI::App& app, const std::string& names, Duration& target, const std::string& help) {
+    const auto read = [&target](const std::string& text) { target = parse_whole<Duration>(text); };
+    return add_value(app, names, read, help, "SPAN");
+}
 
 /// Accepts `former`, the name of the option `name` in earlier versions, with a warning. --help does not show
 /// it. If both are given, that is an error. CLI11 has no name for a hidden option in a message of its own.

@@ -227,7 +227,7 @@ void add_run(CommandLine& line) {
     auto request = std::make_shared<RunArguments>();
     auto& app = line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
     request->add_to(app);
-    line.add_foreign_command(app, request->words);
+    line.set_foreign_command(app, request->words);
 }
 
 }  // namespace redlock::tool
