@@ -19,53 +19,48 @@ struct BadOption {
     const char* field;
 };
 
-void PrintTo(const BadOption& bad, std::ostream* out) {
-    *out << bad.name;
-}
-
-struct InvalidOptions : testing::TestWithParam<BadOption> {};
-
-// A10. The ttl, node_timeout and the retries are checked before any I/O.
-TEST_P(InvalidOptions, AreRejectedByName) {
-    World world{5, 50ms};
-    const auto message = refusal([&] { (void)world.lock(GetParam().options); });
-    EXPECT_THAT(message, HasSubstr(std::string{"LockOptions::"} + GetParam().field));
-    EXPECT_THAT(message, HasSubstr("must"));
-    EXPECT_THAT(world.events(), IsEmpty());
-}
-
 constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
 constexpr auto infinity = std::numeric_limits<double>::infinity();
 
-INSTANTIATE_TEST_SUITE_P(
-    Table, InvalidOptions,
-    testing::Values(BadOption{"TtlZero", {.ttl = 0ms}, "ttl"}, BadOption{"TtlNegative", {.ttl = -1ms}, "ttl"},
-                    BadOption{"TtlMostNegative", {.ttl = milliseconds::min()}, "ttl"},
-                    BadOption{"TtlOfOneMillisecond", {.ttl = 1ms}, "ttl"},
-                    BadOption{"TtlBelowDriftAndNodeTimeout", {.ttl = 52ms}, "ttl"},
-                    BadOption{"TtlOf2To60", {.ttl = milliseconds{1LL << 60}}, "ttl"},
-                    BadOption{"TtlAbove2To53", {.ttl = milliseconds{(1LL << 53) + 1}}, "ttl"},
-                    BadOption{"TtlMost", {.ttl = milliseconds::max()}, "ttl"},
-                    BadOption{"TtlEatenByDrift", {.ttl = 10s, .drift_factor = 0.9999}, "ttl"},
-                    BadOption{"NoAttempts", {.retry = {.attempts = 0}}, "retry.attempts"},
-                    BadOption{"NegativeAttempts", {.retry = {.attempts = -1}}, "retry.attempts"},
-                    BadOption{"NoDelay", {.retry = {.delay = 0ms}}, "retry.delay"},
-                    BadOption{"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
-                    BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
-                    BadOption{"NegativeQueueTimeout", {.queue_timeout = -1ms}, "queue_timeout"},
-                    BadOption{"MinHoldNegative", {.min_hold = -1ms}, "min_hold"},
-                    BadOption{"MinHoldAboveTheTtl", {.min_hold = 10'001ms}, "min_hold"},
-                    BadOption{"MinHoldOfASharedLock", {.shared = true, .min_hold = 1ms}, "min_hold"},
-                    BadOption{"FairAndShared", {.fair = true, .shared = true}, "shared"},
-                    BadOption{"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
-                    BadOption{"MarginOfHalfTheTtl", {.margin = 5s}, "margin"},
-                    BadOption{"MarginNegative", {.margin = -1ms}, "margin"},
-                    BadOption{"MarginWithoutAWatchdog", {.margin = 1ms}, "margin"},
-                    BadOption{"DriftNegative", {.drift_factor = -0.01}, "drift_factor"},
-                    BadOption{"DriftOne", {.drift_factor = 1}, "drift_factor"},
-                    BadOption{"DriftNaN", {.drift_factor = nan}, "drift_factor"},
-                    BadOption{"DriftInfinite", {.drift_factor = infinity}, "drift_factor"}),
-    [](const auto& test) { return test.param.name; });
+const BadOption invalid[] = {{"TtlZero", {.ttl = 0ms}, "ttl"},
+                             {"TtlNegative", {.ttl = -1ms}, "ttl"},
+                             {"TtlMostNegative", {.ttl = milliseconds::min()}, "ttl"},
+                             {"TtlOfOneMillisecond", {.ttl = 1ms}, "ttl"},
+                             {"TtlBelowDriftAndNodeTimeout", {.ttl = 52ms}, "ttl"},
+                             {"TtlOf2To60", {.ttl = milliseconds{1LL << 60}}, "ttl"},
+                             {"TtlAbove2To53", {.ttl = milliseconds{(1LL << 53) + 1}}, "ttl"},
+                             {"TtlMost", {.ttl = milliseconds::max()}, "ttl"},
+                             {"TtlEatenByDrift", {.ttl = 10s, .drift_factor = 0.9999}, "ttl"},
+                             {"NoAttempts", {.retry = {.attempts = 0}}, "retry.attempts"},
+                             {"NegativeAttempts", {.retry = {.attempts = -1}}, "retry.attempts"},
+                             {"NoDelay", {.retry = {.delay = 0ms}}, "retry.delay"},
+                             {"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
+                             {"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
+                             {"NegativeQueueTimeout", {.queue_timeout = -1ms}, "queue_timeout"},
+                             {"MinHoldNegative", {.min_hold = -1ms}, "min_hold"},
+                             {"MinHoldAboveTheTtl", {.min_hold = 10'001ms}, "min_hold"},
+                             {"MinHoldOfASharedLock", {.shared = true, .min_hold = 1ms}, "min_hold"},
+                             {"FairAndShared", {.fair = true, .shared = true}, "shared"},
+                             {"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
+                             {"MarginOfHalfTheTtl", {.margin = 5s}, "margin"},
+                             {"MarginNegative", {.margin = -1ms}, "margin"},
+                             {"MarginWithoutAWatchdog", {.margin = 1ms}, "margin"},
+                             {"DriftNegative", {.drift_factor = -0.01}, "drift_factor"},
+                             {"DriftOne", {.drift_factor = 1}, "drift_factor"},
+                             {"DriftNaN", {.drift_factor = nan}, "drift_factor"},
+                             {"DriftInfinite", {.drift_factor = infinity}, "drift_factor"}};
+
+// A10. The ttl, node_timeout and the retries are checked before any I/O.
+TEST(InvalidOptions, AreRejectedByName) {
+    World world{5, 50ms};
+    for (const auto& bad : invalid) {
+        SCOPED_TRACE(bad.name);
+        const auto message = refusal([&] { (void)world.lock(bad.options); });
+        EXPECT_THAT(message, HasSubstr(std::string{"LockOptions::"} + bad.field));
+        EXPECT_THAT(message, HasSubstr("must"));
+    }
+    EXPECT_THAT(world.events(), IsEmpty());
+}
 
 // A9, A10. If node_timeout leaves no validity, the message names both options.
 TEST(Options, MustHaveANodeTimeoutBelowTheTtl) {

@@ -42,31 +42,25 @@ struct AttemptRow {
     bool attempts;
 };
 
-void PrintTo(const AttemptRow& row, std::ostream* out) {
-    *out << row.situation;
+const AttemptRow attempt_rows[] = {{"the first, too early", Held::by_holder, 0, 249ms, false},
+                                   {"the first", Held::by_holder, 0, 250ms, true},
+                                   {"the first, reserved for another", Held::by_waiter, 0, 499ms, false},
+                                   {"the second", Held::by_holder, 1, 499ms, false},
+                                   {"no holder, too early", Held::by_nobody, 2, 511ms, false},
+                                   {"no holder", Held::by_nobody, 2, 512ms, true},
+                                   {"no holder, reserved", Held::by_waiter, 0, 500ms, true},
+                                   {"many in front, too early", Held::by_nobody, 1'000'000, 6499ms, false},
+                                   {"many in front", Held::by_nobody, 1'000'000, 6500ms, true},
+                                   {"a holder, too early", Held::by_holder, 1, 13'999ms, false},
+                                   {"a holder", Held::by_holder, 1, 14s, true}};
+
+TEST_F(WaiterTimingTest, BeginsAttemptsAsTheTableSays) {
+    for (const auto& [situation, held, in_front, waited, attempts] : attempt_rows) {
+        WaiterTiming its{now, 100ms, entropy};
+        EXPECT_EQ(its.begins_attempt({.held = held, .in_front = in_front}, now + waited), attempts)
+            << situation;
+    }
 }
-
-struct WaiterTimingAttempts : WaiterTimingTest, testing::WithParamInterface<AttemptRow> {};
-
-TEST_P(WaiterTimingAttempts, BeginAsTheTableSays) {
-    const auto& row = GetParam();
-    now += row.waited;
-    EXPECT_EQ(begins_attempt(row.held, row.in_front), row.attempts);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Rows, WaiterTimingAttempts,
-    testing::Values(AttemptRow{"the first, too early", Held::by_holder, 0, 249ms, false},
-                    AttemptRow{"the first", Held::by_holder, 0, 250ms, true},
-                    AttemptRow{"the first, reserved for another", Held::by_waiter, 0, 499ms, false},
-                    AttemptRow{"the second", Held::by_holder, 1, 499ms, false},
-                    AttemptRow{"no holder, too early", Held::by_nobody, 2, 511ms, false},
-                    AttemptRow{"no holder", Held::by_nobody, 2, 512ms, true},
-                    AttemptRow{"no holder, reserved", Held::by_waiter, 0, 500ms, true},
-                    AttemptRow{"many in front, too early", Held::by_nobody, 1'000'000, 6499ms, false},
-                    AttemptRow{"many in front", Held::by_nobody, 1'000'000, 6500ms, true},
-                    AttemptRow{"a holder, too early", Held::by_holder, 1, 13'999ms, false},
-                    AttemptRow{"a holder", Held::by_holder, 1, 14s, true}));
 
 TEST_F(WaiterTimingTest, MakesOneAttemptUntilTheNextHolderIfNobodyComes) {
     now += 1s;
@@ -113,26 +107,21 @@ struct QuestionRow {
     Clock::duration pause;
 };
 
-void PrintTo(const QuestionRow& row, std::ostream* out) {
-    *out << row.situation;
+const QuestionRow question_rows[] = {{"the first", {Held::by_holder, -1ms, 0}, 100ms},
+                                     {"16 in front", {Held::by_holder, -1ms, 16}, 500ms},
+                                     {"48 in front", {Held::by_holder, -1ms, 48}, 1s},
+                                     {"many in front", {Held::by_holder, -1ms, 1'000'000}, 1s},
+                                     {"the key of the fourth expires", {Held::by_holder, 50ms, 3}, 51ms},
+                                     {"the key of the fifth expires", {Held::by_holder, 50ms, 4}, 312'500us},
+                                     {"the key has expired", {Held::by_holder, 0ms, 0}, 10ms},
+                                     {"the resource is free", {Held::by_nobody, -1ms, 20}, 10ms}};
+
+TEST_F(WaiterTimingTest, AsksAsTheTableSays) {
+    for (const auto& [situation, place, pause] : question_rows) {
+        WaiterTiming its{now, 100ms, entropy};
+        EXPECT_EQ(its.next_question(place, now) - now, pause) << situation;
+    }
 }
-
-struct WaiterTimingQuestions : WaiterTimingTest, testing::WithParamInterface<QuestionRow> {};
-
-TEST_P(WaiterTimingQuestions, FollowAsTheTableSays) {
-    EXPECT_EQ(until_next_question(GetParam().place), GetParam().pause);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Rows, WaiterTimingQuestions,
-    testing::Values(QuestionRow{"the first", {Held::by_holder, -1ms, 0}, 100ms},
-                    QuestionRow{"16 in front", {Held::by_holder, -1ms, 16}, 500ms},
-                    QuestionRow{"48 in front", {Held::by_holder, -1ms, 48}, 1s},
-                    QuestionRow{"many in front", {Held::by_holder, -1ms, 1'000'000}, 1s},
-                    QuestionRow{"the key of the fourth expires", {Held::by_holder, 50ms, 3}, 51ms},
-                    QuestionRow{"the key of the fifth expires", {Held::by_holder, 50ms, 4}, 312'500us},
-                    QuestionRow{"the key has expired", {Held::by_holder, 0ms, 0}, 10ms},
-                    QuestionRow{"the resource is free", {Held::by_nobody, -1ms, 20}, 10ms}));
 
 TEST_F(WaiterTimingTest, AsksSixteenTimesAtOnceIfTheResourceIsFree) {
     const QueuePlace free{.held = Held::by_nobody, .in_front = 16};
