@@ -65,7 +65,8 @@ void* begin_list(const redisReadTask* task, Count count) {
 
 void keep_object(void*) {}
 
-constexpr redisReplyObjectFunctions functions_with(decltype(redisReplyObjectFunctions::createArray) create_array) {
+constexpr redisReplyObjectFunctions functions_with(
+    decltype(redisReplyObjectFunctions::createArray) create_array) {
     redisReplyObjectFunctions functions{};
     functions.createString = parse_string;
     functions.createArray = create_array;
