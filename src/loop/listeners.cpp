@@ -61,6 +61,7 @@ void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
         (void)detail::has_memory_for(
             [&] { nodes_[node]->listeners().check_in(std::move(it.listener), now()); });
     drop(node);
+    last_.wake();
 }
 
 std::string Listeners::new_ticket(std::size_t node, User& user, const std::string& resource) {
@@ -88,6 +89,7 @@ void Listeners::lose_subscription(std::size_t node, const std::string& ticket) n
     if (!it.listener || !it.listener->has_issued(ticket)) return;
     nodes_[node]->listeners().drop_all();
     drop(node);
+    last_.wake();
 }
 
 void Listeners::drop_all() noexcept {
@@ -97,7 +99,6 @@ void Listeners::drop_all() noexcept {
 /// Ends the use of the listener of this node by all its users. Disconnects it, unless it was passed on.
 void Listeners::drop(std::size_t node) noexcept {
     auto& it = of_[node];
-    last_.wake();
     if (it.listener) nodes_[node]->listeners().drop(std::move(it.listener));
     it.tickets.clear();
     it.gone.clear();
