@@ -19,9 +19,10 @@ protected:
 };
 
 std::string name_of_signal(const testing::TestParamInfo<int>& it) {
-    static const std::map<int, std::string> names{
-        {SIGTERM, "Term"}, {SIGINT, "Int"},   {SIGHUP, "Hup"},       {SIGQUIT, "Quit"}, {SIGUSR1, "Usr1"},
-        {SIGUSR2, "Usr2"}, {SIGALRM, "Alrm"}, {SIGVTALRM, "Vtalrm"}, {SIGPROF, "Prof"}, {SIGXCPU, "Xcpu"}};
+    static const std::map<int, std::string> names{{SIGTERM, "Term"}, {SIGINT, "Int"},       {SIGHUP, "Hup"},
+                                                  {SIGQUIT, "Quit"}, {SIGUSR1, "Usr1"},     {SIGUSR2, "Usr2"},
+                                                  {SIGALRM, "Alrm"}, {SIGVTALRM, "Vtalrm"}, {SIGPROF, "Prof"},
+                                                  {SIGXCPU, "Xcpu"}, {SIGWINCH, "Winch"}};
     return names.at(it.param);
 }
 
@@ -98,7 +99,8 @@ TEST_P(SignalsInAWait, EndItWithoutATicketInTheQueue) {
     EXPECT_EQ(waiters(), "0");
 }
 
-INSTANTIATE_TEST_SUITE_P(EachSignal, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM),
+INSTANTIATE_TEST_SUITE_P(EachSignal, Signals,
+                         testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM, SIGWINCH),
                          name_of_signal);
 INSTANTIATE_TEST_SUITE_P(EachSignal, SignalsInAWait,
                          testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
@@ -243,6 +245,32 @@ TEST_F(EndOfRun, DoesNotComeWhileTheCommandIsStopped) {
     EXPECT_TRUE(tool.running());
     tool.signal(SIGCONT);
     EXPECT_EQ(tool.wait().status, 0);
+}
+
+// There is no terminal. A process that does not handle these signals would stop, and nobody would continue
+// it.
+TEST_F(EndOfRun, ComesAfterSignalsOfATerminalThatOnlyTheCommandHandles) {
+    auto tool = world.start(world.job("trap 'touch $DIR/heard' TTIN TTOU; sh -c '" + until_go +
+                                      "' & until wait; do :; done; exit 6"));
+    ASSERT_TRUE(world.comes("begun"));
+    for (const int signal : {SIGTTIN, SIGTTOU}) {
+        tool.signal(signal);
+        EXPECT_TRUE(world.comes("heard")) << signal;
+        std::filesystem::remove(world.file("heard"));
+    }
+    world.touch("go");
+    EXPECT_EQ(tool.wait().status, 6);
+}
+
+TEST_F(EndOfRun, ComesIfTheCommandDoesNotHandleTheSignalsOfATerminal) {
+    auto tool = world.start(world.job(until_go + "; exit 6"));
+    ASSERT_TRUE(world.comes("begun"));
+    for (const int signal : {SIGTTIN, SIGTTOU}) {
+        tool.signal(signal);
+        ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
+    }
+    world.touch("go");
+    EXPECT_EQ(tool.wait().status, 6);
 }
 
 // Both were stopped, and the lock was lost meanwhile. A command that is continued before it gets SIGTERM

@@ -123,7 +123,7 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog is about to report it
         return why;
     };
-    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU});
+    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGWINCH});
     (void)policy.look_at_lock();
     Terminal terminal;
     policy.has_terminal = terminal.free_to_give();

@@ -74,10 +74,16 @@ private:
     void handle(int signal) {
         switch (signal) {
             case SIGCHLD: return;  // run() calls refresh()
-            case SIGTTOU: return;  // our messages must not stop or end us
             case SIGCONT: return resume();
-            case SIGTTIN: return lend_terminal_to_pipeline();
             case SIGTSTP: return stop_command();
+            case SIGTTIN:
+                return terminal_.exists() ? lend_terminal_to_pipeline() : tell_command_alone(signal);
+            case SIGTTOU:
+                if (terminal_.exists()) return;  // our messages must not stop or end us
+                return tell_command_alone(signal);
+            case SIGWINCH:
+                if (terminal_.ours()) return;  // the kernel tells the foreground group, which is ours
+                [[fallthrough]];
             case SIGUSR1:
             case SIGUSR2: return (void)command_.signal(signal);
             default:
@@ -85,6 +91,12 @@ private:
                 leftovers_handled_ = false;
                 (void)command_.signal(signal);
         }
+    }
+
+    /// Sends a signal that would stop each process of the group that does not handle it. The number of the
+    /// command is not reused before refresh().
+    void tell_command_alone(int signal) const {
+        if (command_runs()) ::kill(command_.id(), signal);
     }
 
     // ---- Job control
@@ -98,9 +110,10 @@ private:
 
     /// The command was stopped from the terminal, or because it needed the terminal, or by SIGSTOP.
     void handle_stop(int signal) {
-        if (!terminal_.exists()) return;  // nobody would continue us
-        if (signal == SIGSTOP) return handle_sigstop();
         const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
+        if (!terminal_.exists() && for_want) return resume();  // the kernel stops no orphaned group for it
+        if (!terminal_.exists()) return;                       // nobody would continue us
+        if (signal == SIGSTOP) return handle_sigstop();
         wants_terminal_ = wants_terminal_ || for_want;
         if (for_want && terminal_.ours()) return resume();
         take_terminal_back();
