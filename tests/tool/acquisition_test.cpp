@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -65,6 +66,21 @@ TEST(AcquireWithoutWaiting, TakesARefusalByAMajorityForAConflict) {
     int calls = 0;
     EXPECT_EQ(acquire_in_vain(Errc::held_by_other, votes, calls).error(), Errc::held_by_other);
     EXPECT_EQ(calls, 1);
+}
+
+// REDLOCK_RESOURCE is then the name of several locks.
+TEST(ResourceOfCaller, IsNoSemaphore) {
+    // NOLINTBEGIN(concurrency-mt-unsafe): one thread
+    ::unsetenv("REDLOCK_RESOURCE");
+    EXPECT_EQ(resource_of_caller({}), "");
+    ::setenv("REDLOCK_RESOURCE", "job", 1);
+    EXPECT_EQ(resource_of_caller({}), "job");
+    EXPECT_EQ(resource_of_caller({.quiet = true}), "");
+    ::setenv("REDLOCK_SLOT", "0", 1);
+    EXPECT_EQ(resource_of_caller({}), "");
+    ::unsetenv("REDLOCK_RESOURCE");
+    ::unsetenv("REDLOCK_SLOT");
+    // NOLINTEND(concurrency-mt-unsafe)
 }
 
 }  // namespace

@@ -159,6 +159,20 @@ TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
     EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
 }
 
+// It would wait for ever, and nobody sits at a terminal to see it.
+TEST_F(Run, ReportsThatACommandMayWaitForTheLockOfItsOwnCaller) {
+    const auto said_by = [&](const std::string& inner) {
+        return world.run(world.job(REDLOCK_TOOL " " + inner, {"--ttl", "1h"})).err;
+    };
+    const std::string warning = "this process runs under a lock of job already, and may wait for itself";
+    for (const auto* const inner : {"run -w 300ms job true", "run --fair -w 300ms job true",
+                                    "run -s -w 300ms job true", "acquire -w 300ms job"})
+        EXPECT_THAT(said_by(inner), HasSubstr(warning)) << inner;
+    for (const auto* const inner :
+         {"run -q -w 300ms job true", "run -n job true", "run --holders 2 job true"})
+        EXPECT_THAT(said_by(inner), Not(HasSubstr(warning))) << inner;
+}
+
 // The command has the signals as they were.
 TEST_F(Run, NoticesTheEndOfTheCommandIfSignalsAreBlockedOrSigchldIsIgnored) {
     for (const auto& [option, field, mask] :

@@ -66,6 +66,24 @@ TEST(WaitReporter, ReportsOnceThatTheResourceIsHeld) {
     EXPECT_EQ(said_by({"job", true, false}, {first, first}), "") << "it does not wait";
 }
 
+// The caller has started it, and holds the lock until it ends. --also names further resources.
+TEST(WaitReporter, ReportsOnceThatTheProcessMayWaitForItself) {
+    const std::vector<std::string> resources{"other", "outer"};
+    Tally refused{std::make_shared<const std::vector<std::string>>(1, "a")};
+    refused.refuse(0);
+    const auto said_by = [&](WaitReporter reporter) {
+        testing::internal::CaptureStderr();
+        for (int i = 0; i < 3; ++i)
+            reporter.round_ended({.verb = Verb::set_if_absent, .resources = resources}, refused, 1ms);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(said_by({"job", false, true, "outer"}),
+              "redlock: this process runs under a lock of outer already, and may wait for itself\n");
+    EXPECT_EQ(said_by({"job", false, true, "out"}), "");
+    EXPECT_EQ(said_by({"job", false, true}), "") << "the caller holds no lock";
+    EXPECT_EQ(said_by({"job", false, false, "outer"}), "") << "it does not wait";
+}
+
 // The place in the queue says more.
 TEST(WaitReporter, ReportsThePlaceInPlaceOfTheHolder) {
     const QueueTerms queue{.ticket = "ticket"};

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <stop_token>
 #include <system_error>
@@ -102,6 +103,14 @@ Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments
 
 bool tells_of_waiting(const AcquireArguments& arguments) {
     return arguments.verbose || (!arguments.quiet && ::isatty(STDERR_FILENO) != 0);
+}
+
+std::string resource_of_caller(const AcquireArguments& arguments) {
+    // NOLINTBEGIN(concurrency-mt-unsafe): no thread sets them
+    const char* const resource = std::getenv("REDLOCK_RESOURCE");
+    const bool has_slot = std::getenv("REDLOCK_SLOT") != nullptr;
+    // NOLINTEND(concurrency-mt-unsafe)
+    return resource == nullptr || has_slot || arguments.quiet ? "" : resource;
 }
 
 std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,

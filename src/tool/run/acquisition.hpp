@@ -47,6 +47,10 @@ Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments
 /// --quiet.
 bool tells_of_waiting(const AcquireArguments& arguments);
 
+/// Returns the resource under whose lock `redlock run` has started the caller, or an empty text if there is
+/// none, if its lock is a slot of a semaphore, or with --quiet.
+std::string resource_of_caller(const AcquireArguments& arguments);
+
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
 /// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the
 /// nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the

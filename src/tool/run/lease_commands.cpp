@@ -155,7 +155,8 @@ int acquire(const LeaseCommandArguments& request) {
     // From here on the process cannot be mistaken for a later one with the same number.
     std::optional<WatchedProcess> watched;
     if (request.while_process) watched.emplace(*request.while_process);
-    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
+    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
+                          resource_of_caller(request.acquire)};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
     // The lock outlives this process. It is never destroyed, because the destructor would release it.

@@ -204,7 +204,8 @@ int acquire_and_run(const RunArguments& request, L lock, Nodes& nodes, Signals& 
 
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
-    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once()};
+    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
+                          resource_of_caller(request.acquire)};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto promise = std::make_shared<std::promise<std::string>>();

@@ -5,6 +5,8 @@
 
 #include <redlock/algorithm/algorithm.hpp>
 
+#include <algorithm>
+
 namespace redlock::tool {
 
 std::string text_of(const QueuePlace& place) {
@@ -45,6 +47,9 @@ void WaitReporter::say(const QueuePlace& place) {
 /// second attempt is the one at the same resource.
 void WaitReporter::record_refusal(const Command& command, const Tally& tally) {
     const auto resource = command.resources.empty() ? std::string{} : command.resources.front();
+    if (!refused_ && waits_ && std::ranges::count(command.resources, held_) > 0)
+        say_without_waiting("this process runs under a lock of " + held_ +
+                            " already, and may wait for itself");
     const bool again = refused_ == resource;
     if (!refused_) refused_ = resource;
     if (!again || !says_ || !waits_ || waiting_said_ || in_front_) return;

@@ -19,9 +19,10 @@ std::string text_of(const QueuePlace& place);
 class WaitReporter final : public Observer {
 public:
     /// If `says`, prints the place in the queue on stderr whenever it changes, or without a queue once that
-    /// the resource is held. If `waits`, prints once that too few nodes answer.
-    WaitReporter(std::string resource, bool says, bool waits)
-        : resource_(std::move(resource)), says_(says), waits_(waits) {}
+    /// the resource is held. If `waits`, prints once that too few nodes answer, and once that the resource
+    /// `held`, which the caller has locked, is one of those that are refused.
+    WaitReporter(std::string resource, bool says, bool waits, std::string held = {})
+        : resource_(std::move(resource)), says_(says), waits_(waits), held_(std::move(held)) {}
 
     void round_ended(const Command& command, const Tally& tally,
                      std::chrono::nanoseconds took) noexcept override;
@@ -33,6 +34,7 @@ private:
     const std::string resource_;
     const bool says_;
     const bool waits_;
+    const std::string held_;
     int failed_ = 0;  // consecutive attempts without a quorum of answers
     bool waiting_said_ = false;
     std::optional<std::string> refused_;   // the first resource that was refused
