@@ -32,15 +32,16 @@ std::string variable(const char* name) {
 }
 
 /// Parses an address that is a part of `whole`, which decides whether an error message may quote it. The
-/// message says where the address was found.
-Endpoint parse(const std::string& uri, std::string_view whole, const std::string& where) {
+/// message says where the address was found, and ends with the hint.
+Endpoint parse(const std::string& uri, std::string_view whole, const std::string& where,
+               const std::string& hint = {}) {
     try {
         return parse_address(uri, may_have_password(whole) ? Quotes::forbidden : Quotes::allowed);
     } catch (const std::invalid_argument& error) {
         std::string text = error.what();
         const std::string prefix = "redlock: ";
         if (text.starts_with(prefix)) text.erase(0, prefix.size());
-        throw std::invalid_argument{where + ": " + text};
+        throw std::invalid_argument{where + ": " + text + hint};
     }
 }
 
@@ -89,19 +90,26 @@ std::vector<Endpoint> read_file(const std::string& path, const std::string& orig
         line.insert(0, 1, ' ');
         for (auto at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
             if (line.find_last_of(blank, at) == at - 1) line.erase(at);
+        const bool cut = line.size() <= whole.size() && may_have_password(whole);
         line = trimmed(line);
         if (line.empty()) continue;
-        endpoints.push_back(parse(line, whole, path + ":" + std::to_string(number)));
+        endpoints.push_back(parse(line, whole, path + ":" + std::to_string(number),
+                                  cut ? "; a '#' behind a blank begins a comment, and in a password they are "
+                                        "%20 and %23"
+                                      : ""));
         // As ssh does with private keys.
         if (has_password(endpoints.back()) && (permissions & S_IROTH) != 0)
             throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " +
-                                        path};
+                                        path +
+                                        ", or give the secret the mode 0400 (`mode` in Docker, `defaultMode` "
+                                        "in Kubernetes), or use REDLOCK_NODES"};
     }
     if (endpoints.empty()) throw std::invalid_argument{origin + path + ": names no node"};
     // As ssh does with its configuration. Otherwise any user of the host could redirect this user's locks to
     // other servers.
     if ((permissions & S_IWOTH) != 0)
-        throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path};
+        throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path +
+                                    ", or use REDLOCK_NODES"};
     return endpoints;
 }
 
@@ -136,18 +144,14 @@ std::vector<Endpoint> read_variable() {
     std::vector<Endpoint> endpoints;
     int number = 0;
     const auto whole = variable(nodes_variable);
+    const auto* const hint = whole.find_first_of(" \t\r\n;@") == whole.npos
+                                 ? ""
+                                 : "; commas separate the addresses, and a comma in a password is %2C";
     for (auto list = whole; !list.empty();) {
         ++number;
         const auto uri = cut_address(list);
-        if (!uri.empty()) try {
-                endpoints.push_back(parse(uri, whole, "REDLOCK_NODES, address " + std::to_string(number)));
-            } catch (const std::invalid_argument& error) {
-                const bool hint = whole.find_first_of(" \t\r\n;@") != whole.npos;
-                throw std::invalid_argument{
-                    error.what() +
-                    std::string{hint ? "; commas separate the addresses, and a comma in a password is %2C"
-                                     : ""}};
-            }
+        if (!uri.empty())
+            endpoints.push_back(parse(uri, whole, "REDLOCK_NODES, address " + std::to_string(number), hint));
     }
     if (number > 0 && endpoints.empty()) throw std::invalid_argument{"REDLOCK_NODES: names no node"};
     return endpoints;

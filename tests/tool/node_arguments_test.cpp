@@ -178,8 +178,11 @@ TEST_F(UsersNodesFile, MustNotShowAPasswordToEverybody) {
          {"redis://:secret@127.0.0.1:1", "redis+sentinel://127.0.0.1:1/orders?sentinel_password=secret"}) {
         std::ofstream{file} << "127.0.0.1:2\n" << address << " # one of them\n";
         std::filesystem::permissions(file, std::filesystem::perms{0644});
-        EXPECT_EQ(error_of({}),
-                  file.string() + ": has a password, and everybody may read it: chmod o-r " + file.string());
+        EXPECT_EQ(
+            error_of({}),
+            file.string() + ": has a password, and everybody may read it: chmod o-r " + file.string() +
+                ", or give the secret the mode 0400 (`mode` in Docker, `defaultMode` in Kubernetes), or "
+                "use REDLOCK_NODES");
         std::filesystem::permissions(file, std::filesystem::perms{0640});
         EXPECT_EQ(error_of({}), "no error");
     }
@@ -190,7 +193,8 @@ TEST_F(UsersNodesFile, MustNotShowAPasswordToEverybody) {
 TEST_F(UsersNodesFile, MustNotBeWritableByEverybody) {
     write(file);
     std::filesystem::permissions(file, std::filesystem::perms{0646});
-    EXPECT_EQ(error_of({}), file.string() + ": everybody may write it: chmod o-w " + file.string());
+    EXPECT_EQ(error_of({}), file.string() + ": everybody may write it: chmod o-w " + file.string() +
+                                ", or use REDLOCK_NODES");
     std::filesystem::permissions(file, std::filesystem::perms{0664});
     EXPECT_EQ(error_of({}), "no error");
 }
@@ -347,10 +351,16 @@ TEST(NodesFile, IsNotQuotedIfAPasswordMayBeInTheLine) {
         std::ofstream{path} << "127.0.0.1:1\n" << line << '\n';
         const auto error = error_of({"--nodes-file", path});
         EXPECT_THAT(error, testing::StartsWith(path + ":2: node address: "));
+        EXPECT_THAT(error,
+                    testing::EndsWith("; a '#' behind a blank begins a comment, and in a password they "
+                                      "are %20 and %23"));
         EXPECT_THAT(error, testing::Not(testing::HasSubstr("s3cret"))) << line;
     }
     std::ofstream{path} << "127.0.0.1:1\nreddis://h # a typo\n";
-    EXPECT_THAT(error_of({"--nodes-file", path}), testing::HasSubstr("\"reddis\""));
+    EXPECT_THAT(error_of({"--nodes-file", path}),
+                testing::AllOf(testing::HasSubstr("\"reddis\""), testing::Not(testing::HasSubstr("%23"))));
+    std::ofstream{path} << "s3cret://app#password=rest\n";
+    EXPECT_THAT(error_of({"--nodes-file", path}), testing::Not(testing::HasSubstr("behind a blank")));
 }
 
 // "$A,$B,$C" without these variables. The nodes of the file would be others.
