@@ -51,7 +51,18 @@ TEST(NodeDiagnosis, ChecksTheKindOfServer) {
         {"of KeyDB", [](auto& n) { n.info.role = "active-replica"; }, {"unsafe role"}},
         {"no role told", [](auto& n) { n.info.role = ""; }, {}},
         {"with replicas", [](auto& n) { n.info.replicas = 1; }, {"hint role"}},
-        {"sentinel", [](auto& n) { n.info.mode = "sentinel"; }, {"unsafe mode"}},
+        {"sentinel, which knows neither the commands of a lock nor TIME",
+         [](auto& n) {
+             n.info.mode = "sentinel";
+             n.clock_error = {Errc::server_error, "ERR unknown command 'TIME'"};
+             for (const auto* const command : {"EVAL", "SET"})
+                 n.permission_checks.push_back(
+                     {"acquire",
+                      "orders:42",
+                      "",
+                      {Errc::server_error, "ERR unknown command '" + std::string{command} + "'"}});
+         },
+         {"unsafe mode"}},
         {"cluster", [](auto& n) { n.info.mode = "cluster"; }, {"warning mode"}},
     });
 }
@@ -312,6 +323,17 @@ TEST(NodeDiagnosis, SuggestsOtherSettingsForAUnixSocket) {
     EXPECT_THAT(remedy_for("/run/redis.sock"),
                 testing::AllOf(HasSubstr("unixsocketperm"), Not(HasSubstr("port"))));
     EXPECT_THAT(remedy_for("10.0.0.1:6379"), testing::AllOf(HasSubstr("port"), Not(HasSubstr("unixsocket"))));
+}
+
+// A proxy without a server closes the connection in the same way as a server that expects TLS.
+TEST(NodeDiagnosis, SuggestsTlsOrTheServerBehindAProxyIfTheConnectionIsClosed) {
+    const auto findings = findings_after([](NodeFacts& node) {
+        node.unreachable = {Errc::connection_failed,
+                            "Server closed the connection; if this port expects TLS, write rediss://"};
+    });
+    EXPECT_EQ(findings.at(0).remedy,
+              "if this port expects TLS, write rediss://; or look whether the proxy "
+              "in front of it has a server");
 }
 
 // Servers before Redis 6 say the same in other words, and have no users.

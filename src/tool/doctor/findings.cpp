@@ -49,7 +49,10 @@ bool rejects_any_password(const NodeError& error) {
 }
 
 std::string remedy_for(const NodeError& error, const NodeFacts& node) {
-    if (const auto hint = detail::hint_in(error.detail); !hint.empty()) return std::string{hint};
+    if (const auto hint = detail::hint_in(error.detail); !hint.empty())
+        return std::string{hint} + (hint == detail::hints::with_tls
+                                        ? "; or look whether the proxy in front of it has a server"
+                                        : "");
     if (error.detail.starts_with("MISCONF"))
         return "make it save its data again: its log says why it could not, for example because the disk is "
                "full";
@@ -443,9 +446,11 @@ std::string missing_permission(const PermissionCheck& check) {
 Findings findings_of(const NodeFacts& node, const CheckupPlan& plan) {
     if (node.unreachable) return {unreachable_finding(node)};
     Findings findings;
+    judge_mode(node, plan, findings);
+    if (node.info.mode == "sentinel") return findings;  // it knows none of the commands that were tried
     for (auto* const judge :
-         {judge_version, judge_role, judge_mode, judge_cluster, judge_failover, judge_permissions,
-          judge_eviction, judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
+         {judge_version, judge_role, judge_cluster, judge_failover, judge_permissions, judge_eviction,
+          judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
         judge(node, plan, findings);
     return findings;
 }
