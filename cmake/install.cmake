@@ -34,7 +34,7 @@ set(hiredis_mode MODULE)
 if(hiredis_CONFIG)  # a user must find hiredis in the same way as this build
     set(hiredis_mode CONFIG)
 endif()
-string(REGEX MATCH "^[0-9]+[.]" hiredis_major "${hiredis_VERSION}")
+string(REGEX MATCH "^[0-9]+" hiredis_major "${hiredis_VERSION}")
 configure_package_config_file(cmake/redlockConfig.cmake.in redlockConfig.cmake INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file(redlockConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(

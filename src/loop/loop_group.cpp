@@ -136,7 +136,10 @@ void LoopGroup::proceed() {
             if (it.until != Clock::never() && now() >= it.until) it.ready = true;
         take_ready();
         (void)group_.check_silence(now());
-        until = group_.write_collected(now());
+        if (rounds_ == 0 && now() >= idle_since_ + longest_ttl_)
+            group_.give_up_unwritten(now());
+        else
+            until = group_.write_collected(now());
         until = std::min(until, find_connections_to_watch());
         network_.watches().watch(watched_);
         for (const auto& it : watched_) until = std::min(until, it.until);
@@ -159,7 +162,6 @@ void LoopGroup::proceed() {
 /// Returns the end of the first limit.
 Clock::time_point LoopGroup::find_connections_to_watch() {
     watched_.clear();
-    if (rounds_ == 0 && now() >= idle_since_ + longest_ttl_) group_.give_up_unwritten(now());
     group_.append_poll_entries(watched_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
     auto next = Clock::never();
     if (rounds_ == 0)

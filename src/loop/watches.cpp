@@ -14,8 +14,13 @@ namespace redlock::loop {
 void Watches::watch(std::span<const PollEntry> entries) {
     if (loop_ == nullptr) return;
     end_all_but(entries);
-    for (const auto& entry : entries)
-        if (entry.fd >= 0) set(of(entry), entry.reads, entry.writes);
+    bool complete = true;
+    for (const auto& entry : entries) {
+        if (entry.fd < 0) continue;
+        const auto set_one = [&] { set(of(entry), entry.reads, entry.writes); };
+        complete = detail::has_memory_for(set_one) && complete;
+    }
+    if (!complete) throw std::bad_alloc{};
 }
 
 void Watches::end_all_but(std::span<const PollEntry> entries) noexcept {
@@ -45,6 +50,7 @@ Watches::Watch& Watches::of(const PollEntry& entry) {
 
 void Watches::set(Watch& it, bool reads, bool writes) {
     if (it.reads == reads && it.writes == writes) return;
+    it.reads = it.writes = false;  // if watch() throws, the earlier watch may be over
     loop_->watch(it.watched, reads, writes);
     it.reads = reads;
     it.writes = writes;
@@ -66,7 +72,13 @@ int Watches::on_ready(int fd) noexcept {
     const auto it = std::ranges::find(watches_, fd, &Watch::watched);
     if (it == watches_.end()) return -1;
     it->reads = it->writes = false;
-    return it->fd;
+    const int ready = it->fd;
+    // The duplicate may be one of an earlier resolution, at whose end it would be ready for ever.
+    if (it->watched != ready) {
+        drop(*it);
+        watches_.erase(it);
+    }
+    return ready;
 }
 
 void Watches::detach() noexcept {

@@ -303,18 +303,20 @@ void Lane::make_turn(Asker& own) {
     const auto until = write();
     wake_ended(&own);
     if (own.may_return) return;
-    if (!receive(own)) poll(until);
+    if (!receive(own, until)) poll(until);
     do {
         advance_overdue(last_read_);
         (void)advance_woken();
-    } while (receive(own));
-    if (is_alone_) wake_ended(&own);
+    } while (receive(own, own.until));
+    if (!is_alone_ || !own.has_ended) return;
+    (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
+    wake_ended(&own);
 }
 
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
 /// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
-bool Lane::receive(Asker& own) {
-    if (!is_alone_ || own.has_ended || !own.round->try_blocking_receive(own.until)) return false;
+bool Lane::receive(Asker& own, Clock::time_point until) {
+    if (!is_alone_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
     return true;
 }

@@ -158,7 +158,7 @@ private:
     bool advance_woken() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
-    bool receive(Asker& own);
+    bool receive(Asker& own, Clock::time_point until);
     void poll(Clock::time_point until);
     bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
     void make_wakeup();

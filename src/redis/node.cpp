@@ -202,9 +202,10 @@ bool Node::check_silence(Clock::time_point now) {
 }
 
 void Node::give_up_unwritten(Clock::time_point now) {
-    for (const auto& it : links_)
-        if (it->unsent() && it->pending().has_late_release())
-            it->fail(Errc::timed_out, "while writing a release");
+    for (const auto& it : links_) {
+        it->write_if_due(now, true);  // what is only collected needs no time
+        if (it->unsent() && it->pending().has_late_release()) it->fail({}, {});
+    }
     sweep(now, false);
 }
 
@@ -287,7 +288,7 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     const bool was_broken = link->broken();
     const bool is_blameless = link->was_ready() || link->cause() == std::errc::not_enough_memory;
     const auto health = config_.server->health(now);
-    const bool has_failed = was_broken && !is_blameless &&
+    const bool has_failed = was_broken && link->cause() && !is_blameless &&
                             (health.probed || (health.trusted && link->pending().releases_to_repeat() > 0));
     config_.server->leave_address(*link);
     config_.server->disconnected(*link, cause, why);

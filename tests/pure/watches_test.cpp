@@ -12,6 +12,7 @@
 
 #include <array>
 #include <map>
+#include <new>
 #include <vector>
 
 namespace redlock::test {
@@ -20,7 +21,10 @@ namespace {
 /// Knows the descriptors that are watched. A descriptor stays in `known` until it is forgotten.
 class RecordingLoop final : public EventLoop {
 public:
-    void watch(int fd, bool reads, bool writes) override { known[fd] = reads || writes; }
+    void watch(int fd, bool reads, bool writes) override {
+        if (fd == cannot_watch) throw std::bad_alloc{};
+        known[fd] = reads || writes;
+    }
     void forget(int fd) noexcept override { known.erase(fd); }
     void wake_after(std::chrono::nanoseconds) noexcept override {}
 
@@ -31,6 +35,7 @@ public:
         return result;
     }
     std::map<int, bool> known{};
+    int cannot_watch = -1;
 };
 
 struct WatchesTest : testing::Test {
@@ -79,6 +84,23 @@ TEST_F(WatchesTest, ASocketIsForgottenBeforeItIsClosed) {
     EXPECT_THAT(events.watched(), ElementsAre(pipe[0])) << "a new socket can have the same number";
 }
 
+TEST_F(WatchesTest, ASocketIsWatchedAgainAfterItsWatchCouldNotBeChanged) {
+    watches.watch(of_socket);
+    events.cannot_watch = pipe[0];
+    watches.watch({});
+    events.cannot_watch = -1;
+    events.known.clear();  // the earlier watch may be over
+    watches.watch(of_socket);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
+}
+
+TEST_F(WatchesTest, TheOthersAreWatchedIfOneCannotBe) {
+    events.cannot_watch = pipe[1];
+    const std::array both{PollEntry{.socket = &socket, .fd = pipe[1]}, of_socket.front()};
+    EXPECT_THROW(watches.watch(both), std::bad_alloc);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
+}
+
 // Several loops can wait for the same name.
 TEST_F(WatchesTest, ADuplicateIsWatchedWhileANameIsResolved) {
     watches.watch(of_name);
@@ -86,9 +108,8 @@ TEST_F(WatchesTest, ADuplicateIsWatchedWhileANameIsResolved) {
     const int duplicate = events.watched().front();
     EXPECT_NE(duplicate, pipe[0]);
     EXPECT_EQ(watches.on_ready(duplicate), pipe[0]);
-    watches.watch({});
     EXPECT_TRUE(events.known.empty());
-    EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1) << "it is closed";
+    EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1) << "it is closed, because the next name can have the number";
 }
 
 // Several connections of one loop can wait for the same name.
