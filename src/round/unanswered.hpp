@@ -70,7 +70,7 @@ public:
         for (const auto& [command, to] : requests) {
             released_left_ |= PendingReplies::bits_of(command.resources);
             const auto by = PendingReplies::binding_of(effect_of(command), command.owner);
-            if (!has_memory_for([&] { bound_left_.push_back({by, to}); })) binds_all_ = true;
+            if (!has_memory_for([&, &nodes = to] { bound_left_.push_back({by, nodes}); })) binds_all_ = true;
         }
     }
     /// Records that the leading thread has ended a round that was left. What it has left on the connections
