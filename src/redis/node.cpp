@@ -203,7 +203,7 @@ bool Node::check_silence(Clock::time_point now) {
 
 void Node::give_up_unwritten(Clock::time_point now) {
     for (const auto& it : links_) {
-        it->write_if_due(now, true);  // what is only collected needs no time
+        it->write_if_due(now, true);  // a release that is only collected can be written at once
         if (it->unsent() && it->pending().has_late_release()) it->fail({}, {});
     }
     sweep(now, false);

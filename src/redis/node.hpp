@@ -105,8 +105,8 @@ public:
     /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
     /// has come for a node_timeout are sent again on another one. Returns true if there were any.
     bool check_silence(Clock::time_point now);
-    /// Writes what is collected, and breaks the connections on which a release is not written whole. It is
-    /// kept for the other lanes and loops.
+    /// Writes what is collected, and breaks the connections on which a release is still not written whole.
+    /// The release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
     /// Returns true if check_silence() should be called in a node_timeout: a release has no reply although
     /// its round is over, and a device on the way may have forgotten the connection.

@@ -70,32 +70,33 @@ TEST_F(IdleLoop, ForgetsAConnectionThatBreaksBeforeItIsClosed) {
     EXPECT_FALSE(loop.knows_closed_sockets());
 }
 
-TEST_F(IdleLoop, ForgetsASilentAddressBeforeItsSocketIsClosed) {
-    network.server(0).unreachable = true;
+/// Another loop, whose node has two addresses: those of the first two servers.
+struct IdleLoopWithTwoAddresses : IdleLoop {
+    /// Makes an attempt while the first address is silent.
+    void try_acquire_at_the_second() {
+        network.server(0).unreachable = true;
+        lock_of_others.try_acquire(report());
+        while (results.empty() && other_loop.run_once(now() + 1min)) {
+        }
+        ASSERT_THAT(results, SizeIs(1));
+    }
+
     MemoryLoopNodes others{network, {at_two_addresses(network.configs().front())}, {.node_timeout = 50ms}};
     MemoryLoop other_loop{network};
     AsyncNodes of_others{others, other_loop, network.clock(), entropy};
-    AsyncLock on_second_address{of_others, "r", {.ttl = ttl}};
-    on_second_address.try_acquire(report());
-    while (results.empty() && other_loop.run_once(now() + 1min)) {
-    }
-    ASSERT_THAT(results, SizeIs(1));
+    AsyncLock lock_of_others{of_others, "r", {.ttl = ttl}};
+};
+
+TEST_F(IdleLoopWithTwoAddresses, ForgetsASilentAddressBeforeItsSocketIsClosed) {
+    try_acquire_at_the_second();
     EXPECT_TRUE(results.front());
     EXPECT_EQ(network.server(1).connections(), 1U) << "or this test shows nothing";
     EXPECT_FALSE(other_loop.knows_closed_sockets());
 }
 
-TEST_F(IdleLoop, ListensAtTheNextAddressIfTheFirstOneIsSilent) {
+TEST_F(IdleLoopWithTwoAddresses, ListensAtTheNextOneIfTheFirstOneIsSilent) {
     hold(1, "other");
-    network.server(0).unreachable = true;
-    MemoryLoopNodes others{network, {at_two_addresses(network.configs().front())}, {.node_timeout = 50ms}};
-    MemoryLoop other_loop{network};
-    AsyncNodes of_others{others, other_loop, network.clock(), entropy};
-    AsyncLock lock_on_second{of_others, "r", {.ttl = ttl}};
-    lock_on_second.try_acquire(report());
-    while (results.empty() && other_loop.run_once(now() + 1min)) {
-    }
-    ASSERT_THAT(results, SizeIs(1));
+    try_acquire_at_the_second();
     // The connection of the rounds stays. That of the waiter begins with the address that has answered.
     network.server(0).unreachable = false;
     network.server(1).unreachable = true;

@@ -400,6 +400,7 @@ INSTANTIATE_TEST_SUITE_P(
         Scenario{"ExtendsWithAQuarantine", quarantined, hold_through_a_loss, extend, {"r"}, quarantine},
         Scenario{"Releases", fair, hold_with_a_silent_node, release},
         Scenario{"ReleasesAsAReader", shared, hold_with_a_silent_node, release},
+        Scenario{"ReleasesWithADescription", described, acquire_first, release},
         Scenario{"ReleasesSeveral", plain, hold_with_a_silent_node, release, {"r", "s"}},
         Scenario{"ReleasesWithAQuarantine", quarantined, hold_through_a_loss, release, {"r"}, quarantine}),
     [](const auto& info) { return info.param.name; });
