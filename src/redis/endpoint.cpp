@@ -250,10 +250,13 @@ private:
         if (end == text.npos) fail("host", "has no closing ']'");
         std::string host{text.substr(1, end - 1)};
         const auto after = text.substr(end + 1);
-        // In a URI, the sign before the zone of an address may be encoded (RFC 6874).
-        const auto zone = host.find("%25");
-        const bool is_encoded = zone != host.npos && zone + 3 < host.size() && uri_.find("://") != uri_.npos;
-        if (is_encoded) host.erase(zone + 1, 2);
+        if (const auto zone = host.find('%'); zone != host.npos) {
+            // In a URI, the sign before the zone of an address may be encoded (RFC 6874).
+            const bool may_be_encoded = uri_.find("://") != uri_.npos && host.size() > zone + 3;
+            if (may_be_encoded && host.compare(zone, 3, "%25") == 0) host.erase(zone + 1, 2);
+            if (zone + 1 == host.size() || host.find('%', zone + 1) != host.npos)
+                fail("host", "must have a zone, such as eth0, after a single '%'");
+        }
         if (host.find(':') == host.npos) fail("host", "in brackets must be an IPv6 address");
         if (!after.empty() && after.front() != ':') fail("port", "must follow ']' after a colon");
         read_host(host, ".:%_-");

@@ -60,12 +60,19 @@ std::string user_of(const Endpoint& endpoint) {
     return encoded(endpoint.username) + ":" + encoded(endpoint.password) + "@";
 }
 
+/// The name of one host in a URI, where the sign before the zone of an IPv6 address is encoded.
+std::string host_of(const Endpoint& endpoint) {
+    auto host = endpoint.name();
+    if (const auto zone = host.find('%'); zone != host.npos) host.insert(zone + 1, "25");
+    return host;
+}
+
 std::string hosts_of(const Endpoint& endpoint) {
     std::string hosts;
-    for (const auto& seed : endpoint.seeds) hosts += (hosts.empty() ? "" : ",") + seed.name();
+    for (const auto& seed : endpoint.seeds) hosts += (hosts.empty() ? "" : ",") + host_of(seed);
     if (!hosts.empty()) return hosts;
-    if (endpoint.sentinels.empty()) return endpoint.name();
-    for (const auto& sentinel : endpoint.sentinels) hosts += (hosts.empty() ? "" : ",") + sentinel.name();
+    if (endpoint.sentinels.empty()) return host_of(endpoint);
+    for (const auto& sentinel : endpoint.sentinels) hosts += (hosts.empty() ? "" : ",") + host_of(sentinel);
     return hosts + "/" + encoded(endpoint.master);
 }
 
