@@ -30,7 +30,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::interop {
+namespace redlock::interop::interop_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -263,4 +263,4 @@ TEST_F(OnARedisCluster, ThereIsOneHolderAtATimeAndEachGetsItsShare) {
 }
 
 }  // namespace
-}  // namespace redlock::interop
+}  // namespace redlock::interop::interop_test

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::daemon_live_test {
 namespace {
 
 struct Daemon : testing::Test {
@@ -222,4 +222,4 @@ TEST(ForkInACallback, AResolutionOfTheParentDetachesNoThreadOfAChild) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::daemon_live_test

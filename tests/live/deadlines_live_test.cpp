@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::deadlines_live_test {
 namespace {
 
 class Deadlines : public InEachRound {};
@@ -84,4 +84,4 @@ TEST_P(Deadlines, EndWithinANodeTimeoutIfARoundIsCancelled) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::deadlines_live_test

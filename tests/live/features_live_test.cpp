@@ -22,7 +22,7 @@
 #include <string_view>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::features_live_test {
 namespace {
 
 TEST(Features, AMajoritySufficesIfOneNodeIsDown) {
@@ -189,4 +189,4 @@ TEST_F(FeaturesOverTls, ALockIsAcquired) {
 #endif
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::features_live_test

@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::fork_live_test {
 namespace {
 
 struct Fork : testing::Test {
@@ -279,4 +279,4 @@ TEST(ForkedRecursiveLock, IsFreeInTheChild) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fork_live_test

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <optional>
 
-namespace redlock::test {
+namespace redlock::test::hostile_server_live_test {
 namespace {
 
 struct HostileBehavior {
@@ -191,4 +191,4 @@ TEST(HostileServer, AnExtraReplyIsNotTakenForTheNextReply) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::hostile_server_live_test

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::late_set_live_test {
 namespace {
 
 /// What arrived on the first connection after the client had closed it.
@@ -63,4 +63,4 @@ TEST(LateSet, IsNotSentAfterItsConnectionIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::late_set_live_test

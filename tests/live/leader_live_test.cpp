@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::leader_live_test {
 namespace {
 
 /// What a leader has recorded about one valid term. Instants are those of the boot clock, which all processes
@@ -139,4 +139,4 @@ TEST(LeaderProcesses, LeadOneAfterAnotherEvenIfSomeAreKilled) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::leader_live_test

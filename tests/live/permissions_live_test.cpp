@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace redlock::test {
+namespace redlock::test::permissions_live_test {
 namespace {
 
 const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval"};
@@ -215,4 +215,4 @@ TEST(Permissions, ForTheKeyAreNeeded) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::permissions_live_test

@@ -71,7 +71,8 @@ public:
         using namespace detail::scripts;
         const auto* const script = all.at(below(all.size()));
         const auto is = [script](const detail::Script& other) { return script == &other; };
-        if (is(query)) return call(script, {"resource1", "queue1", "note1", "readers1", "counter1"}, {}, now);
+        if (is(detail::scripts::query))
+            return call(script, {"resource1", "queue1", "note1", "readers1", "counter1"}, {}, now);
         if (is(enter_queue)) {
             const Words arguments{ticket(), reservation_ttl(),
                                   one_of<std::string>({"0", "1", "5000000", "-7"}),

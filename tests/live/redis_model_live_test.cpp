@@ -22,7 +22,7 @@
 
 #include "wire/scripts.hpp"
 
-namespace redlock::test {
+namespace redlock::test::redis_model_live_test {
 namespace {
 
 using support::RedisReply;
@@ -313,4 +313,4 @@ TEST(RedisModelLikeRedis, RejectsInvalidCommandsLikeRedis) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::redis_model_live_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::redisson_hash_live_test {
 namespace {
 
 /// Acquires as Redisson does if there is no key.
@@ -79,4 +79,4 @@ TEST_P(RedissonsHash, CannotReplaceOurKey) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::redisson_hash_live_test

@@ -12,7 +12,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::unhealthy_nodes_live_test {
 namespace {
 
 constexpr auto* secret = "t0p-s3cret";
@@ -159,4 +159,4 @@ TEST_P(AnUnhealthyNode, IsReportedAndTheLockStillWorks) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::unhealthy_nodes_live_test

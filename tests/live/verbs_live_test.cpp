@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace redlock::test {
+namespace redlock::test::verbs_live_test {
 namespace {
 
 using testing::_;
@@ -111,4 +111,4 @@ TEST(ExtendAndRelease, WorkIfTheServerIsOutOfMemory) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::verbs_live_test

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::acquire_flow_test {
 namespace {
 
 using testing::AnyOf;
@@ -246,4 +246,4 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::acquire_flow_test

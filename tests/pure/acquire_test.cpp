@@ -3,7 +3,7 @@
 // validity_test.cpp.
 #include "world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::acquire_test {
 namespace {
 
 // ---- Votes.
@@ -264,4 +264,4 @@ TEST(Acquire, ReportsTheLastAttempt) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::acquire_test

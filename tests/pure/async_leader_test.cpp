@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_leader_test {
 namespace {
 
 constexpr auto ttl = LeaderWorld::ttl;
@@ -281,4 +281,4 @@ TEST_F(LeadershipInALoop, RejectsImpossibleOptions) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_leader_test

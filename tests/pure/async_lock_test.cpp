@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_lock_test {
 namespace {
 
 struct InALoop : testing::Test, LoopWorld {
@@ -538,4 +538,4 @@ TEST_F(SchedulerTest, CancelsTheWakeUpWhenNothingIsLeftToDo) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_lock_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_semaphore_test {
 namespace {
 
 struct SemaphoresInALoop : testing::Test, LoopWorld {
@@ -92,4 +92,4 @@ TEST_F(SemaphoresInALoop, ReleaseTheirSlotsAtTheShutdown) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_semaphore_test

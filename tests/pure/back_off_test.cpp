@@ -6,7 +6,7 @@
 
 #include "round/back_off.hpp"
 
-namespace redlock::test {
+namespace redlock::test::back_off_test {
 namespace {
 
 constexpr detail::BackOff back_off{.shortest = 10ms, .longest = 1s};
@@ -42,4 +42,4 @@ TEST(BackOff, UsesTheLongestPauseWithoutEntropy) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::back_off_test

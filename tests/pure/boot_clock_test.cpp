@@ -25,7 +25,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
     return result;
 }
 
-namespace redlock::test {
+namespace redlock::test::boot_clock_test {
 namespace {
 
 Clock::time_point reading(clockid_t clock) {
@@ -57,4 +57,4 @@ TEST_F(BootClock, UsesTheMonotonicClockIfBoottimeIsRejected) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::boot_clock_test

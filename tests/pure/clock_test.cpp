@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::clock_test {
 namespace {
 
 using Hours = std::chrono::hours;
@@ -64,4 +64,4 @@ TEST(BootClock, DoesNotSleepAfterAStop) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::clock_test

@@ -6,7 +6,7 @@
 
 #include "round/cluster_map.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::cluster_map_test {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(ClusterNodes, KeepTheSlotsOfAMasterThatHasFailed) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::cluster_map_test

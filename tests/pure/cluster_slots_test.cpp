@@ -7,7 +7,7 @@
 
 #include "round/cluster_slots.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::cluster_slots_test {
 namespace {
 
 using testing::AllOf;
@@ -55,4 +55,4 @@ TEST(ResourcesInACluster, MustBeInOneSlot) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::cluster_slots_test

@@ -1,7 +1,7 @@
 // The bytes of the commands that acquire, extend, count and release, in each form that they are sent in.
 #include "encoded_commands.hpp"
 
-namespace redlock::test {
+namespace redlock::test::command_encoding_test {
 namespace {
 
 const Command acquire{.verb = Verb::set_if_absent, .owner = owner, .ttl = 10s};
@@ -192,4 +192,4 @@ TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeUseRelease) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::command_encoding_test

@@ -6,7 +6,7 @@
 
 #include "round/connection_choice.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::connection_choice_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -169,4 +169,4 @@ TEST(Collecting, EndsWithoutOutstandingRepliesWithAReplyOrAfterAMillisecond) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::connection_choice_test

@@ -13,7 +13,7 @@
 
 #include "round/connection_choice.hpp"
 
-namespace redlock::test {
+namespace redlock::test::contended_resource_test {
 namespace {
 
 constexpr std::size_t free_resources = 1000;
@@ -99,4 +99,4 @@ TEST_P(AContendedResource, ThatManyWaitForLetsAThousandFreeOnesPass) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::contended_resource_test

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-namespace redlock::test {
+namespace redlock::test::deadline_and_stop_test {
 namespace {
 
 struct ADeadline : testing::TestWithParam<Front> {};
@@ -257,4 +257,4 @@ TEST(AStopOfAThread, CanBeCombinedWithADeadline) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::deadline_and_stop_test

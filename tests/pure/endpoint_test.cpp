@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace redlock::test {
+namespace redlock::test::endpoint_test {
 namespace {
 
 using namespace std::string_literals;
@@ -291,4 +291,4 @@ TEST(AnEndpoint, HasTheDefaultsOfRedis) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::endpoint_test

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-namespace redlock::test {
+namespace redlock::test::entropy_test {
 namespace {
 
 std::string owner_from(Entropy& entropy) {
@@ -60,4 +60,4 @@ TEST(OsEntropy, FillsAnySize) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::entropy_test

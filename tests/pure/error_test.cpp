@@ -10,7 +10,7 @@
 
 #include "wire/causes.hpp"
 
-namespace redlock::test {
+namespace redlock::test::error_test {
 namespace {
 
 static_assert(std::is_error_code_enum_v<Errc>);
@@ -121,4 +121,4 @@ TEST(ACause, HasAdviceIfTheNodeIsAtFault) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::error_test

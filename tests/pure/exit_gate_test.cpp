@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-namespace redlock {
+namespace redlock::exit_gate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,4 +77,4 @@ TEST(ExitGate, IsOpenAndEmptyInAChildOfFork) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::exit_gate_test

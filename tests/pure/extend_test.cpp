@@ -1,7 +1,7 @@
 // Rules C1 to C4: an extension counts only if it is certain, and a failed one takes nothing away.
 #include "fronts.hpp"
 
-namespace redlock::test {
+namespace redlock::test::extend_test {
 namespace {
 
 /// A lock with a ttl of 10 s (drift: 102 ms) on five nodes, acquired six seconds ago.
@@ -198,4 +198,4 @@ TEST_P(Extend, RejectsAnImpossibleTtl) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::extend_test

@@ -21,7 +21,7 @@ extern "C" int getentropy(void* bytes, std::size_t size) {
     return ::getrandom(bytes, size, 0) == static_cast<ssize_t>(size) ? 0 : -1;
 }
 
-namespace redlock::test {
+namespace redlock::test::failing_entropy_test {
 namespace {
 
 struct FailingEntropy : testing::Test {
@@ -50,4 +50,4 @@ TEST_F(FailingEntropy, FailsAnAcquireWithoutIo) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::failing_entropy_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace redlock::test {
+namespace redlock::test::fencing_test {
 namespace {
 
 constexpr std::uint64_t absurd = 8'900'000'000'000'000;  // because of a mistake or a lie
@@ -361,4 +361,4 @@ TEST(FencingCounters, LiveLongerThanTheLongestQuarantine) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fencing_test

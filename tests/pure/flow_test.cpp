@@ -18,7 +18,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::flow_test {
 namespace {
 
 /// One attempt with fencing, which a test drives round by round.
@@ -278,4 +278,4 @@ TEST(Flow, HasAFrameOnTheHeapIfItDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::flow_test

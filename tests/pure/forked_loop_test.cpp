@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::forked_loop_test {
 namespace {
 
 constexpr auto nothing = "0 ended, 0 transfers";
@@ -124,4 +124,4 @@ TEST_F(ForkedLoop, DoesNothingAfterACompletionThatHasForked) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::forked_loop_test

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace redlock::test {
+namespace redlock::test::former_master_test {
 namespace {
 
 using testing::Contains;
@@ -213,4 +213,4 @@ TEST_F(AReplacedMaster, GetsNothingOverAProbeThatTookLong) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::former_master_test

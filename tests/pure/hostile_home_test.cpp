@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::hostile_home_test {
 namespace {
 
 struct HostileHome : Waiting {
@@ -229,4 +229,4 @@ TEST_F(HostileHome, MayReportAHolderWithADistantExpiry) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::hostile_home_test

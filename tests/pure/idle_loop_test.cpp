@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-namespace redlock::test {
+namespace redlock::test::idle_loop_test {
 namespace {
 
 struct IdleLoop : testing::Test, MemoryLoopWorld {
@@ -195,4 +195,4 @@ TEST_F(IdleLoop, ExpiresWithItsNodesAndItsLocks) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::idle_loop_test

@@ -10,7 +10,7 @@
 
 #include "round/kept_releases.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::kept_releases_test {
 namespace {
 
 using testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(KeptReleases, ARepetitionIsNotRepeatedForEver) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::kept_releases_test

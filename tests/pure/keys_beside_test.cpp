@@ -2,7 +2,7 @@
 // names of these keys for every form that the name of a resource can have.
 #include "encoded_commands.hpp"
 
-namespace redlock::test {
+namespace redlock::test::keys_beside_test {
 namespace {
 
 const Command acquire{.verb = Verb::set_if_absent, .owner = owner, .ttl = 10s};
@@ -209,4 +209,4 @@ TEST(AuxiliaryKeys, HaveTheHashTagOfTheResource) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::keys_beside_test

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::known_outage_test {
 namespace {
 
 /// Two of five nodes are held by another client. The other three are down, and this client knows it.
@@ -107,4 +107,4 @@ TEST(SlowNodes, AreAskedAgainIfTheyHadTooLittleTime) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::known_outage_test

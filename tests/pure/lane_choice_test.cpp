@@ -9,7 +9,7 @@
 #include <chrono>
 #include <optional>
 
-namespace redlock::detail {
+namespace redlock::detail::lane_choice_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,4 +60,4 @@ TEST(TheLeader, IsWokenAtOnceByARoundWithLittleTime) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::lane_choice_test

@@ -5,7 +5,7 @@
 #include <ostream>
 #include <tuple>
 
-namespace redlock::test {
+namespace redlock::test::leader_margin_test {
 namespace {
 
 // ---- Of a leader
@@ -168,4 +168,4 @@ TEST_F(MarginOfAThread, EndsTheEffectOfAnExtensionUnderWay) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::leader_margin_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::leader_test {
 namespace {
 
 using testing::Field;
@@ -343,4 +343,4 @@ TEST_F(LeadershipOfAThread, HasItsOwnWatchdogIfNoneIsGiven) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::leader_test

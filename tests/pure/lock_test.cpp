@@ -19,7 +19,7 @@
 
 #include "wire/command_encoding.hpp"
 
-namespace redlock::test {
+namespace redlock::test::lock_test {
 namespace {
 
 // ---- Construction.
@@ -461,4 +461,4 @@ TEST_F(ALockOfAThread, ExcludesAChildAfterAFork) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::lock_test

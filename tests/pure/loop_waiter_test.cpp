@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::loop_waiter_test {
 namespace {
 
 using loop::LocalQueues;
@@ -664,4 +664,4 @@ TEST_F(WaitersOfALoop, ANodeWithTooManyClientsIsAskedAgainSoon) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::loop_waiter_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::loop_watchdog_test {
 namespace {
 
 /// Servers, nodes and a loop. The servers have a long time to answer.
@@ -156,4 +156,4 @@ TEST_F(LoopWatchdog, ExtendsWhileAllPlacesForRoundsAreTaken) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::loop_watchdog_test

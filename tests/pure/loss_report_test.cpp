@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::loss_report_test {
 namespace {
 
 using LossReport = WatchedInEachFront;
@@ -571,4 +571,4 @@ TEST(AnUnwatchedLock, HasNoStopTokenForItsLoss) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::loss_report_test

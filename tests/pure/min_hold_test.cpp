@@ -11,7 +11,7 @@
 
 #include "lock/lease_state.hpp"
 
-namespace redlock::test {
+namespace redlock::test::min_hold_test {
 namespace {
 
 struct MinHold : testing::Test {
@@ -158,4 +158,4 @@ TEST_F(MinHold, DoesNotApplyToAFailedAttempt) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::min_hold_test

@@ -12,7 +12,7 @@
 
 #include "round/node_health.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::node_health_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -215,4 +215,4 @@ TEST_F(NodeHealthTest, TheCauseOfTheLastFailureIsKept) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::node_health_test

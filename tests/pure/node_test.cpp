@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::node_test {
 namespace {
 
 struct NodeTest : testing::Test, RoundDriverWorld {
@@ -642,4 +642,4 @@ TEST_F(NodeTest, ASentinelInPlaceOfAServerIsNamed) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::node_test

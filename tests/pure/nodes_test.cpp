@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-namespace redlock::test {
+namespace redlock::test::nodes_test {
 namespace {
 
 /// The example at the top of nodes.hpp: a fake for a user's own tests.
@@ -141,4 +141,4 @@ TEST(ARequest, GoesToEveryNodeWithoutLimitsByDefault) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::nodes_test

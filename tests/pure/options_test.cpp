@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace redlock::test {
+namespace redlock::test::options_test {
 namespace {
 
 struct BadOption {
@@ -193,4 +193,4 @@ TEST(AClock, IsRejectedIfTheNodesUseAnotherClock) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::options_test

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::out_of_memory_test {
 namespace {
 
 using support::at_each_allocation;
@@ -763,4 +763,4 @@ TEST(OutOfMemoryInTheBootClock, AStopEndsASleepWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::out_of_memory_test

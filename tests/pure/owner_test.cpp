@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_set>
 
-namespace redlock::test {
+namespace redlock::test::owner_test {
 namespace {
 
 /// True if `Value` can be any argument of the constructor after the names.
@@ -106,4 +106,4 @@ TEST(OwnerOfALock, IsNotTheHolderDescription) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::owner_test

@@ -7,7 +7,7 @@
 
 #include "round/pending_replies.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::pending_replies_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -390,4 +390,4 @@ TEST(PendingReplies, ReturnTheLongestPendingTtl) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::pending_replies_test

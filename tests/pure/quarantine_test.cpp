@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace redlock::test {
+namespace redlock::test::quarantine_test {
 namespace {
 
 using Vote = std::string (*)(Scripts&);
@@ -140,4 +140,4 @@ TEST_F(Scripts, FindTheMarkerBehindAnyNumberOfResources) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::quarantine_test

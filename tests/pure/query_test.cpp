@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::query_test {
 namespace {
 
 using detail::conclude;
@@ -338,4 +338,4 @@ TEST(Query, RejectsAReplyOfTheWrongForm) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::query_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::quorum_round_batch_test {
 namespace {
 
 using testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST(QuorumRoundBatch, LeavesANodeAloneThatExcludesTheUndecidedRequest) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::quorum_round_batch_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::quorum_round_release_test {
 namespace {
 
 using testing::ElementsAre;
@@ -115,4 +115,4 @@ TEST(QuorumRound, OtherCommandsAreNotRepeated) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::quorum_round_release_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::quorum_round_test {
 namespace {
 
 using testing::ElementsAre;
@@ -398,4 +398,4 @@ TEST_F(ARoundThatIsHeldBack, BlamesANodeThatHangsAfterItHasGotTheCommand) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::quorum_round_test

@@ -1,7 +1,7 @@
 // The majority of the configured nodes, and its consequences.
 #include "world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::quorum_test {
 namespace {
 
 // S14, A4. The values are compile-time constants, including those for even numbers.
@@ -95,4 +95,4 @@ INSTANTIATE_TEST_SUITE_P(UpTo15Nodes, EveryMinority, testing::ValuesIn(cases()),
 });
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::quorum_test

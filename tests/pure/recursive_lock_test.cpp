@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::recursive_lock_test {
 namespace {
 
 struct RecursiveLockTest : testing::Test {
@@ -189,4 +189,4 @@ TEST_F(RecursiveLockTest, WorksWithTheLocksOfTheStandardLibrary) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::recursive_lock_test

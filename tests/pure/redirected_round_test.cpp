@@ -10,7 +10,7 @@
 
 #include "round/quorum_round.hpp"
 
-namespace redlock::detail {
+namespace redlock::detail::redirected_round_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST_F(RedirectedRound, TriesNoOtherServerAfterItsDeadline) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::redirected_round_test

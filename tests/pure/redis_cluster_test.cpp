@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock {
+namespace redlock::redis_cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -201,4 +201,4 @@ TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::redis_cluster_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::redis_model_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,4 +37,4 @@ TEST(CommandReader, TakesNothingBehindBytesThatAreNotResp) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::redis_model_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock {
+namespace redlock::redis_nodes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ TEST(RedisNodesConstructor, AcceptsTheLimits) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::redis_nodes_test

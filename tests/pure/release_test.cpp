@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::release_test {
 namespace {
 
 struct Release : testing::TestWithParam<Front> {
@@ -260,4 +260,4 @@ TEST(Releasing, NeverReplacesTheCallersException) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::release_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace redlock::test {
+namespace redlock::test::release_without_waiting_test {
 namespace {
 
 using testing::ElementsAre;
@@ -177,4 +177,4 @@ TEST_F(ReleaseWithoutWaiting, WaitsForRepliesIfTheLockIsFair) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::release_without_waiting_test

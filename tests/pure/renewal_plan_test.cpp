@@ -5,7 +5,7 @@
 
 #include "lock/renewal_plan.hpp"
 
-namespace redlock::test {
+namespace redlock::test::renewal_plan_test {
 namespace {
 
 constexpr Clock::time_point start{std::chrono::hours{100}};
@@ -127,4 +127,4 @@ TEST(RenewalPlan, LeavesTimeToExtendWithAnyDrift) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::renewal_plan_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::renewal_queue_test {
 namespace {
 
 using RenewalQueue = Watched;
@@ -329,4 +329,4 @@ TEST_F(RenewalQueue, RejectsImpossibleOptions) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::renewal_queue_test

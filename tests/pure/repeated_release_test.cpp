@@ -23,7 +23,7 @@
 
 #include "round/kept_releases.hpp"
 
-namespace redlock::test {
+namespace redlock::test::repeated_release_test {
 namespace {
 
 using testing::ElementsAre;
@@ -877,4 +877,4 @@ TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::repeated_release_test

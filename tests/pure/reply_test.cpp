@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::detail {
+namespace redlock::detail::reply_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -390,4 +390,4 @@ TEST(ShownAfterAuth, HasKnownWordsWhateverThePasswordIs) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::reply_test

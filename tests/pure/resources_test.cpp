@@ -1,7 +1,7 @@
 // Several resources as one lock: all of them or none, with one owner and one validity.
 #include "world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::resources_test {
 namespace {
 
 struct SeveralResources : testing::Test {
@@ -67,4 +67,4 @@ TEST_F(SeveralResources, MustNotBeNamedAsAKeyBesideEachOther) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::resources_test

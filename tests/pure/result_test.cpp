@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace redlock::test {
+namespace redlock::test::result_test {
 namespace {
 
 static_assert(!std::is_convertible_v<Result, bool>, "explicit, or it would add and compare as a number");
@@ -157,4 +157,4 @@ TEST(AResult, IsEmptyWithoutARound) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::result_test

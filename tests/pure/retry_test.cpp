@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace redlock::test {
+namespace redlock::test::retry_test {
 namespace {
 
 /// Five nodes. Another client holds a majority of them for an hour.
@@ -133,4 +133,4 @@ TEST(Retry, SucceedsWithinOnePauseOfTheHoldersRelease) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::retry_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::round_driver_test {
 namespace {
 
 using testing::Contains;
@@ -405,4 +405,4 @@ TEST(RoundDriver, APermanentCauseIsReportedForANodeThatIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::round_driver_test

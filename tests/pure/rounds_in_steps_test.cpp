@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace redlock::test {
+namespace redlock::test::rounds_in_steps_test {
 namespace {
 
 TEST(RoundInSteps, OnlyExtensionsShareARound) {
@@ -71,4 +71,4 @@ TEST(RoundInABusyLoop, CountsTheRepliesThatNobodyHasRead) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::rounds_in_steps_test

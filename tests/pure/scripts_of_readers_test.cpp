@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::scripts_of_readers_test {
 namespace {
 
 /// Readers of the resource a. Their owners are names padded to 40 characters.
@@ -270,4 +270,4 @@ TEST_F(Readers, OfAResourceInBracesExcludeReadersOfEarlierVersions) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::scripts_of_readers_test

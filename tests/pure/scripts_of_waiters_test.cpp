@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::scripts_of_waiters_test {
 namespace {
 
 // ---- The release
@@ -595,4 +595,4 @@ TEST_F(Waiters, AreWokenDespiteAForeignKeyWhoseValueResemblesATicket) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::scripts_of_waiters_test

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::scripts_test {
 namespace {
 
 // D6. EVALSHA uses the digest that SCRIPT LOAD returns.
@@ -375,4 +375,4 @@ TEST_F(RaiseCount, FailsIfACounterIsInvalid) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::scripts_test

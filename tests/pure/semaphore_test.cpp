@@ -6,7 +6,7 @@
 #include <set>
 #include <span>
 
-namespace redlock::test {
+namespace redlock::test::semaphore_test {
 namespace {
 
 struct Semaphores : testing::TestWithParam<Front> {
@@ -263,4 +263,4 @@ TEST_P(Semaphores, RejectImpossibleOptions) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::semaphore_test

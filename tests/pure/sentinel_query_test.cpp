@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock {
+namespace redlock::sentinel_query_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -294,4 +294,4 @@ TEST_F(SentinelQuery, EndsWhenItIsStopped) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::sentinel_query_test

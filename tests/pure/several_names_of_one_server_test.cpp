@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace redlock {
+namespace redlock::several_names_of_one_server_test {
 namespace {
 
 // A plain acquisition does not need to know who the servers are. The release of a failed one shows it.
@@ -30,4 +30,4 @@ TEST(SeveralNamesOfOneServer, AreNotSeenInTheKeysOfOthers) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::several_names_of_one_server_test

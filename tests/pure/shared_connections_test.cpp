@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::shared_connections_test {
 namespace {
 
 using testing::Each;
@@ -718,4 +718,4 @@ TEST_F(UsersOfASharedConnection, AreNotCalledAfterTheyHaveLeftWhenAnotherWasCall
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::shared_connections_test

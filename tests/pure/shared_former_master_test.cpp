@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redlock::test {
+namespace redlock::test::shared_former_master_test {
 namespace {
 
 using testing::ElementsAre;
@@ -288,4 +288,4 @@ TEST_F(AFormerMasterOfThreads, GetsNoLeaseIfItWasNotAskedForLong) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::shared_former_master_test

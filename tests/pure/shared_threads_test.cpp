@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::shared_threads_test {
 namespace {
 
 using support::wait_until;
@@ -837,4 +837,4 @@ TEST_F(LanesOfOneProcessor, SendsTheReleasesOfBothSetsWithinOneNodeTimeout) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::shared_threads_test

@@ -19,7 +19,7 @@
 #include <tuple>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::silent_connection_test {
 namespace {
 
 constexpr std::size_t size = 3;     // nodes
@@ -189,4 +189,4 @@ TEST_P(SilentMaster, IsLeftSoonAfterAnotherIsNamed) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::silent_connection_test

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <mutex>
 
-namespace redlock::test {
+namespace redlock::test::std_vocabulary_test {
 namespace {
 
 template <class L>
@@ -181,4 +181,4 @@ TEST_F(StandardLibrary, UnlockIgnoresErrors) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::std_vocabulary_test

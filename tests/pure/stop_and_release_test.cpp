@@ -30,7 +30,7 @@ extern "C" int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     return result;
 }
 
-namespace redlock::test {
+namespace redlock::test::stop_and_release_test {
 namespace {
 
 /// Tells whether a thread waits.
@@ -94,4 +94,4 @@ TEST_F(StopDuringARelease, IsRequestedBeforeIfALeaderStopsItsWork) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::stop_and_release_test

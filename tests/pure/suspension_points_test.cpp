@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::suspension_points_test {
 namespace {
 
 /// Servers, nodes and a loop with one lock.
@@ -406,4 +406,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::suspension_points_test

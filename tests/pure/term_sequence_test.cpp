@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::term_sequence_test {
 namespace {
 
 using detail::TermSequence;
@@ -329,4 +329,4 @@ TEST(TermSequenceReport, ANewRunForgetsTheExceptionsOfTheLastOne) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::term_sequence_test

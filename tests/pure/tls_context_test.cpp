@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace redlock {
+namespace redlock::tls_context_test {
 namespace {
 
 std::string refusal_of(const Endpoint& endpoint) {
@@ -34,4 +34,4 @@ TEST(TlsContext, RejectsAnEmptyServerName) {
 }
 
 }  // namespace
-}  // namespace redlock
+}  // namespace redlock::tls_context_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::detail {
+namespace redlock::detail::unanswered_test {
 namespace {
 
 const std::vector<std::string> resources{"r"};
@@ -61,4 +61,4 @@ TEST(Unanswered, EveryCommandIsBoundToAllNodesIfThereWasNoMemory) {
 }
 
 }  // namespace
-}  // namespace redlock::detail
+}  // namespace redlock::detail::unanswered_test

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::unsent_release_test {
 namespace {
 
 using testing::Contains;
@@ -390,4 +390,4 @@ TEST_F(ReleaseWithoutAReply, IsSentOnlyOnTheConnectionOfItsSet) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::unsent_release_test

@@ -1,7 +1,7 @@
 // The arithmetic of time: drift, validity, and the results of valid() and remaining().
 #include "world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::validity_test {
 namespace {
 
 struct DriftCase {
@@ -106,4 +106,4 @@ TEST(Validity, EndsBeforeTheKeysExpire) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::validity_test

@@ -13,7 +13,7 @@
 
 #include "flow/waiter_timing.hpp"
 
-namespace redlock::flow {
+namespace redlock::flow::waiter_timing_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -159,4 +159,4 @@ TEST_F(WaiterTimingTest, ComesInAPauseIfAnAttemptIsDue) {
 }
 
 }  // namespace
-}  // namespace redlock::flow
+}  // namespace redlock::flow::waiter_timing_test

@@ -12,7 +12,7 @@
 
 #include "wire/reply.hpp"
 
-namespace redlock::test {
+namespace redlock::test::waiting_end_test {
 namespace {
 
 using EndOfWaiting = Waiting;
@@ -697,4 +697,4 @@ TEST_F(WaitingForACount, GetsALargerToken) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::waiting_end_test

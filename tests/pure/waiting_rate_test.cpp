@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::waiting_rate_test {
 namespace {
 
 using Held = QueuePlace::Held;
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(AtAHome, WaitingRate,
                          testing::Values(Held::by_holder, Held::by_waiter, Held::by_nobody), name_of);
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::waiting_rate_test

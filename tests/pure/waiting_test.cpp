@@ -14,7 +14,7 @@
 
 #include "lock/lease_state.hpp"
 
-namespace redlock::test {
+namespace redlock::test::waiting_test {
 namespace {
 
 struct WaitingForOthers : Waiting {
@@ -860,4 +860,4 @@ TEST_F(Waiting, HasEndedWhenTheWatchdogTakesOver) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::waiting_test

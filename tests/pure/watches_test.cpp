@@ -15,7 +15,7 @@
 #include <new>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::watches_test {
 namespace {
 
 /// Knows the descriptors that are watched. A descriptor stays in `known` until it is forgotten.
@@ -135,4 +135,4 @@ TEST_F(WatchesTest, TheEndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::watches_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::sim {
+namespace redlock::sim::scenarios_test {
 namespace {
 
 using testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(Fiber, WaitsForAMutexOfASuspendedFiber) {
 }
 
 }  // namespace
-}  // namespace redlock::sim
+}  // namespace redlock::sim::scenarios_test

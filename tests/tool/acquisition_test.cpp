@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::acquisition_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST(ResourceOfCaller, IsNoSemaphore) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::acquisition_test

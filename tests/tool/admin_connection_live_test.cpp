@@ -3,7 +3,7 @@
 #include "live_world.hpp"
 #include "redis/admin_connection.hpp"
 
-namespace redlock::test {
+namespace redlock::test::admin_connection_live_test {
 namespace {
 
 using Kind = detail::Reply::Kind;
@@ -95,4 +95,4 @@ TEST(AdminConnection, ConnectsOverAUnixSocketAndSelectsADatabase) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::admin_connection_live_test

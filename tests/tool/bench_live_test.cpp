@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::bench_live_test {
 namespace {
 
 Invocation bench(const Cluster& cluster, std::vector<std::string> more = {"--seconds", "300ms"}) {
@@ -139,4 +139,4 @@ TEST(Bench, ShowsItsProgressOnATerminal) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::bench_live_test

@@ -9,7 +9,7 @@
 
 #include <sstream>
 
-namespace redlock::tool {
+namespace redlock::tool::bench_report_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -105,4 +105,4 @@ TEST(BenchReport, HasNoPercentilesWithoutMeasurements) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::bench_report_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::broken_pipe_live_test {
 namespace {
 
 /// Opens an output that takes nothing: the writing end of a pipe without a reader.
@@ -114,4 +114,4 @@ TEST(ACommandUnderALock, IgnoresTheSignalsOfAFailedWriteOnlyIfRedlockWasStartedS
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::broken_pipe_live_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::cluster_live_test {
 namespace {
 
 using support::RedisClusterServers;
@@ -55,4 +55,4 @@ TEST(DoctorOnACluster, ReportsItsSettingsAndServers) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::cluster_live_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::command_words_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -57,4 +57,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"--unknown job make", "--unknown job", "make"}));
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::command_words_test

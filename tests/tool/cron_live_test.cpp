@@ -1,7 +1,7 @@
 // As cron starts things: no terminal, hardly an environment, no input, a file for what is said.
 #include "tool_world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::cron_live_test {
 namespace {
 
 class Cron : public testing::Test {
@@ -83,4 +83,4 @@ TEST_F(Cron, SharedLinesRunTogetherButWithNoOtherLine) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::cron_live_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace redlock::tool {
+namespace redlock::tool::diagnosis_test {
 namespace {
 
 using testing::ElementsAre;
@@ -198,4 +198,4 @@ TEST(Clocks, AreReportedAsBehindOrAhead) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::diagnosis_test

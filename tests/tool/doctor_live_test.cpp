@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-namespace redlock::test {
+namespace redlock::test::doctor_live_test {
 namespace {
 
 const RedisConfig well = RedisConfig{}.keeps_data();
@@ -278,4 +278,4 @@ TEST(DoctorWithSentinels, ChecksTheSafetyOfAFailover) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::doctor_live_test

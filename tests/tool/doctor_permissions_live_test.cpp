@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::doctor_permissions_live_test {
 namespace {
 
 const std::string least = "+set +get +del +pttl +pexpire +eval +evalsha";
@@ -155,4 +155,4 @@ TEST_P(AMissingQueuePermission, IsAWarningAndReportedWithItsAclRule) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::doctor_permissions_live_test

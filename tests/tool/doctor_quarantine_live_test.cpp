@@ -2,7 +2,7 @@
 #include "guarantees/guarantee_world.hpp"
 #include "invocation.hpp"
 
-namespace redlock::test {
+namespace redlock::test::doctor_quarantine_live_test {
 namespace {
 
 Invocation doctor(const Cluster& cluster, std::vector<std::string> more = {}) {
@@ -67,4 +67,4 @@ TEST(DoctorQuarantine, OfOneNodeIsReportedWithItsEnd) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::doctor_quarantine_live_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace redlock::tool {
+namespace redlock::tool::escaped_test {
 namespace {
 
 TEST(Escaped, DoesNotChangePlainText) {
@@ -68,4 +68,4 @@ TEST(Escaped, IsIdempotent) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::escaped_test

@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace redlock::test {
+namespace redlock::test::exit_status_live_test {
 namespace {
 
 struct Case {
@@ -367,4 +367,4 @@ INSTANTIATE_TEST_SUITE_P(Of, ExitStatusWithoutAKeeper, testing::Bool(),
                          [](const auto& it) { return it.param ? "AnAcquireWithJson" : "AnAcquire"; });
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::exit_status_live_test

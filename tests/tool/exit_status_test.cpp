@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-namespace redlock::tool {
+namespace redlock::tool::exit_status_test {
 namespace {
 
 TEST(ExitStatusOfAResult, IsThatOfAnInternalErrorForAnErrorOfTheSystem) {
@@ -28,4 +28,4 @@ TEST(ExitStatusWithoutAQuorum, IsThatOfADenialIfTooFewNodesAreLeft) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::exit_status_test

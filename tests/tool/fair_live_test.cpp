@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::fair_live_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -190,4 +190,4 @@ TEST_F(Fair, LetsAcquireWaitAndReleaseWakeIt) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_live_test

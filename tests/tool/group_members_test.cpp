@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::tool {
+namespace redlock::tool::group_members_test {
 namespace {
 
 using support::wait_until;
@@ -82,4 +82,4 @@ TEST(GroupMembers, AreAliveWithoutTheirFirstThread) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::group_members_test

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::guardian_live_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -372,4 +372,4 @@ TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::guardian_live_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::hostile_server_live_test {
 namespace {
 
 /// Escape sequences in the three forms that terminals know, an end of line, and bytes that are no UTF-8.
@@ -197,4 +197,4 @@ TEST(HostileUserInput, IsPrintedAsReadableBytes) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::hostile_server_live_test

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::inspect_tls_live_test {
 namespace {
 
 struct InspectTls : TlsWorld {
@@ -118,4 +118,4 @@ TEST_F(KeeperOverTls, WorksWithRelativePathsOfTheAuthoritiesOfTheSystem) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::inspect_tls_live_test

@@ -16,7 +16,7 @@
 
 #include "wire/causes.hpp"
 
-namespace redlock::test {
+namespace redlock::test::json_live_test {
 namespace {
 
 using nlohmann::json;
@@ -264,4 +264,4 @@ TEST(ToolJson, HasTheCodesOfTheManual) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::json_live_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::latency_histogram_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -91,4 +91,4 @@ TEST(LatencyHistogram, CountsTheLatenciesInARange) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::latency_histogram_test

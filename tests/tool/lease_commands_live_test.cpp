@@ -11,7 +11,7 @@
 #include <deque>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::lease_commands_live_test {
 namespace {
 
 using nlohmann::json;
@@ -303,4 +303,4 @@ TEST_F(LeaseCommands, PrintAResourceThatIsNotUtf8) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::lease_commands_live_test

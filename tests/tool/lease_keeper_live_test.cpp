@@ -27,7 +27,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::lease_keeper_live_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -397,4 +397,4 @@ TEST_F(AKeeperOfAFailedAcquisition, EndsWithTheLockReleasedIfTheOwnerCannotBePri
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::lease_keeper_live_test

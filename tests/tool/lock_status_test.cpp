@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-namespace redlock::tool {
+namespace redlock::tool::lock_status_test {
 namespace {
 
 const std::string a(40, 'a');
@@ -114,4 +114,4 @@ TEST(Owners, AreShortenedAndPrintable) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::lock_status_test

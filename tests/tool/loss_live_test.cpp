@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::loss_live_test {
 namespace {
 
 class LossDuringRun : public testing::Test {
@@ -252,4 +252,4 @@ TEST_F(LossDuringRun, BeforeTheStartEndsTheMinimumHoldTime) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::loss_live_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::node_arguments_test {
 namespace {
 
 /// Returns the nodes of a command with these options.
@@ -370,4 +370,4 @@ TEST(NodesVariable, MustNameANodeUnlessItIsEmpty) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::node_arguments_test

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace redlock::tool {
+namespace redlock::tool::node_diagnosis_test {
 namespace {
 
 using testing::HasSubstr;
@@ -471,4 +471,4 @@ TEST(PermissionChecks, DoNotRepeatFindingsFromInfo) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::node_diagnosis_test

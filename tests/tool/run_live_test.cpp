@@ -9,7 +9,7 @@
 
 #include "wire/scripts.hpp"
 
-namespace redlock::test {
+namespace redlock::test::run_live_test {
 namespace {
 
 class Run : public testing::Test {
@@ -455,4 +455,4 @@ TEST_F(Run, KeepsTheLockForTheMinimumHoldTimeEvenIfKilled) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::run_live_test

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace redlock::tool {
+namespace redlock::tool::secrets_test {
 namespace {
 
 TEST(Secrets, AreTheUserAndPasswordBeforeTheHost) {
@@ -71,4 +71,4 @@ TEST(Secrets, AreErasedInAVariableThatExists) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::secrets_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::server_info_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,4 +94,4 @@ TEST(Version, IsComparedByNumbers) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::server_info_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::signals_live_test {
 namespace {
 
 class Signals : public testing::TestWithParam<int> {
@@ -408,4 +408,4 @@ TEST_F(ZombieOfADaemon, DoesNotHideProcessesThatTheCommandLeftRunning) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::signals_live_test

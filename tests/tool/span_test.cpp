@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace redlock::tool {
+namespace redlock::tool::span_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,4 +64,4 @@ TEST(ASpan, IsSuggestedAsAnArgumentInWholeNumbers) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::span_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace redlock::test {
+namespace redlock::test::status_live_test {
 namespace {
 
 Invocation status(const Cluster& cluster, std::vector<std::string> more = {}) {
@@ -165,4 +165,4 @@ TEST(Who, PrintsOneLine) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::status_live_test

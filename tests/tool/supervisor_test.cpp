@@ -21,7 +21,7 @@
 #include <optional>
 #include <string>
 
-namespace redlock::tool {
+namespace redlock::tool::supervisor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,4 +135,4 @@ TEST_F(WatchedCommand, IsKilledAgainIfAProcessJoinsItLater) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::supervisor_test

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::terminal_live_test {
 namespace {
 
 class Terminal : public testing::Test {
@@ -339,4 +339,4 @@ TEST_F(Terminal, CanBeReadByProcessesThatTheCommandLeftRunning) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::terminal_live_test

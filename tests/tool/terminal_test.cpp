@@ -11,7 +11,7 @@
 
 #include <array>
 
-namespace redlock::tool {
+namespace redlock::tool::terminal_test {
 namespace {
 
 /// Makes a session whose terminal is the standard input. Returns false if there are no pseudo-terminals.
@@ -43,4 +43,4 @@ TEST(Terminal, IsNotGivenToACommandThatFeedsAPipeline) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::terminal_test

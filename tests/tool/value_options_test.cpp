@@ -8,7 +8,7 @@
 #include <chrono>
 #include <stdexcept>
 
-namespace redlock::tool {
+namespace redlock::tool::value_options_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,4 +36,4 @@ TEST_F(FormerName, CannotBeGivenTogetherWithTheNewName) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::value_options_test

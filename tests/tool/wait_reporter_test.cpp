@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::tool::wait_reporter_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,4 +109,4 @@ TEST(WaitReporter, EscapesTheNameOfTheResource) {
 }
 
 }  // namespace
-}  // namespace redlock::tool
+}  // namespace redlock::tool::wait_reporter_test

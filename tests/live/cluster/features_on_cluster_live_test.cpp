@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::features_on_cluster_live_test {
 namespace {
 
 using testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(AServerWithoutClusterSupport, IsNoCluster) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::features_on_cluster_live_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace redlock::test {
+namespace redlock::test::routing_live_test {
 namespace {
 
 using detail::slot_of;
@@ -292,4 +292,4 @@ TEST(OnACluster, AFrozenServerDelaysOneOperation) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::routing_live_test

@@ -5,7 +5,7 @@
 #include <functional>
 #include <tuple>
 
-namespace redlock::test {
+namespace redlock::test::minority_live_test {
 namespace {
 
 constexpr auto node_timeout = 1s;
@@ -121,4 +121,4 @@ TEST(ANode, RepeatsTheHandshakeOnEachNewConnection) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::minority_live_test

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::observer_live_test {
 namespace {
 
 /// Counts the connections to each node.
@@ -140,4 +140,4 @@ TEST_P(AnObserver, DelaysNoOtherThreadIfItIsSlow) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::observer_live_test

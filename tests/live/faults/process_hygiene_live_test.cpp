@@ -10,7 +10,7 @@
 
 #include <csignal>
 
-namespace redlock::test {
+namespace redlock::test::process_hygiene_live_test {
 namespace {
 
 using support::descriptors;
@@ -135,4 +135,4 @@ TEST(Connections, AreKeptAliveAsTheOptionSays) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::process_hygiene_live_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::shared_threads_live_test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
@@ -261,4 +261,4 @@ TEST_P(SharingThreads, ReleasesArriveAlthoughTheNodesAreDestroyed) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::shared_threads_live_test

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::signals_live_test {
 namespace {
 
 /// Sends this thread a signal every few milliseconds, as long as the object lives.
@@ -74,4 +74,4 @@ TEST_P(Signals, DoNotBreakAnything) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::signals_live_test

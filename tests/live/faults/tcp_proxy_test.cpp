@@ -3,7 +3,7 @@
 #include "fault_world.hpp"
 #include "support/resp_connection.hpp"
 
-namespace redlock::test {
+namespace redlock::test::tcp_proxy_test {
 namespace {
 
 using support::RespConnection;
@@ -111,4 +111,4 @@ TEST_F(TheLink, ForgetsItsConnectionsAndServesNewOnes) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::tcp_proxy_test

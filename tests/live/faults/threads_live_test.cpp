@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::threads_live_test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
@@ -94,4 +94,4 @@ TEST_P(ManyThreads, HoldAResourceOneAtATime) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::threads_live_test

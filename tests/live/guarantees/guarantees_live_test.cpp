@@ -2,7 +2,7 @@
 // The tests in tests/pure and the simulation cover the scripts.
 #include "guarantee_world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::guarantees_live_test {
 namespace {
 
 class Guarantees : public InEachRound {};
@@ -182,4 +182,4 @@ TEST(Voters, AreDifferentServers) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::guarantees_live_test

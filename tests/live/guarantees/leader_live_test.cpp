@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::leader_live_test {
 namespace {
 
 TEST(LeaderThreads, LeadOneAfterAnother) {
@@ -34,4 +34,4 @@ TEST(LeaderThreads, LeadOneAfterAnother) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::leader_live_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::sentinel_live_test {
 namespace {
 
 using testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST(Sentinels, AreAskedSeparatelyWithEachPassword) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::sentinel_live_test

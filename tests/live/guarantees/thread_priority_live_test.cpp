@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::thread_priority_live_test {
 namespace {
 
 constexpr auto node_timeout = 75ms;
@@ -128,6 +128,6 @@ TEST_F(ThreadsOfLowPriority, DelayNoReportOfALoss) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::thread_priority_live_test
 
 #endif

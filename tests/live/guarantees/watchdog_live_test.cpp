@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::watchdog_live_test {
 namespace {
 
 // One node is frozen, and one is dead.
@@ -142,4 +142,4 @@ TEST(Watchdog, BlocksAllSignalsInItsThread) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::watchdog_live_test

@@ -31,7 +31,7 @@ void redlock::support::before_allocation() {
     throw std::bad_alloc{};
 }
 
-namespace redlock::test {
+namespace redlock::test::watchdog_memory_live_test {
 namespace {
 
 constexpr auto shortage = 250ms;
@@ -146,4 +146,4 @@ TEST(ALockOverOpenConnections, AllocatesNoMemory) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::watchdog_memory_live_test

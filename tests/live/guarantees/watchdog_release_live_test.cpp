@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::watchdog_release_live_test {
 namespace {
 
 // C8. The holder continues in its thread, while the callback releases the lost acquisition and no later one.
@@ -123,4 +123,4 @@ TEST(Watchdog, MayBeDestroyedInItsOwnCallback) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::watchdog_release_live_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::asio_leader_live_test {
 namespace {
 
 using asio::Leader;
@@ -140,4 +140,4 @@ TEST_F(AsioLeader, SeveralThreadsRunTheContext) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::asio_leader_live_test

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::asio_lock_live_test {
 namespace {
 
 using asio::Lock;
@@ -596,4 +596,4 @@ TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::asio_lock_live_test

@@ -46,7 +46,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
     return ::posix_memalign(&memory, std::max(alignment, sizeof(void*)), size) == 0 ? memory : nullptr;
 }
 
-namespace redlock::test {
+namespace redlock::test::asio_memory_live_test {
 namespace {
 
 namespace net = redlock::asio::net;
@@ -328,4 +328,4 @@ INSTANTIATE_TEST_SUITE_P(Failures, AsioWithoutMemory, testing::Values(1, 8, 30))
 INSTANTIATE_TEST_SUITE_P(OneFailure, AsioCoroutineWithoutMemory, testing::Values(1));
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::asio_memory_live_test

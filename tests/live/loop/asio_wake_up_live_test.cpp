@@ -20,7 +20,7 @@ extern "C" int timerfd_settime(int fd, int flags, const itimerspec* next, itimer
     return static_cast<int>(::syscall(SYS_timerfd_settime, fd, flags, next, previous));
 }
 
-namespace redlock::test {
+namespace redlock::test::asio_wake_up_live_test {
 namespace {
 
 using asio::Lock;
@@ -78,4 +78,4 @@ TEST_F(AsioWakeUp, CallsFewHandlersWhileALockWaits) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::asio_wake_up_live_test

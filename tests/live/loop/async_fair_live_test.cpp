@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_fair_live_test {
 namespace {
 
 using std::chrono::seconds;
@@ -195,4 +195,4 @@ TEST_F(FairInALoop, ThousandsOfWaitersAskNoMoreOftenThanAFew) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_fair_live_test

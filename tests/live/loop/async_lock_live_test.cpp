@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-namespace redlock::test {
+namespace redlock::test::async_lock_live_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -66,4 +66,4 @@ TEST_F(InALoop, ADaemonKeepsItsFiles) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_lock_live_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_sentinel_live_test {
 namespace {
 
 using support::SentinelGroup;
@@ -149,4 +149,4 @@ TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_sentinel_live_test

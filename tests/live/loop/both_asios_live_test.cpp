@@ -2,7 +2,7 @@
 #include "live/live_world.hpp"
 #include "one_asio.hpp"
 
-namespace redlock::test {
+namespace redlock::test::both_asios_live_test {
 namespace {
 
 TEST(BothAsios, WorkInOneProgram) {
@@ -22,4 +22,4 @@ TEST(BothAsios, WorkInOneProgram) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::both_asios_live_test

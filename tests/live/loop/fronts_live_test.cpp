@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::fronts_live_test {
 namespace {
 
 template <class Front>
@@ -174,4 +174,4 @@ TYPED_TEST(SemaphoreOnServers, ReportsTheLossOfItsSlot) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fronts_live_test

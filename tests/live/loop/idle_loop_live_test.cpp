@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::idle_loop_live_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_F(IdleLoop, DoesNotWaitForAFrozenNodeWhoseSocketIsFull) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::idle_loop_live_test

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace redlock::test {
+namespace redlock::test::interrupted_live_test {
 namespace {
 
 /// An object in a context. The test begins its operation, and runs the context step by step.
@@ -132,4 +132,4 @@ TYPED_TEST(Interrupted, CallsNoCompletionIfItsLoopEnds) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::interrupted_live_test

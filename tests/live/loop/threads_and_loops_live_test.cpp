@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::threads_and_loops_live_test {
 namespace {
 
 constexpr auto ttl = 2s;
@@ -103,4 +103,4 @@ TEST_P(ThreadsAndLoops, ShareOneRedisNodesWhileConnectionsBreak) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::threads_and_loops_live_test

@@ -37,7 +37,7 @@ void redlock::support::before_allocation() {
     armed = true;
 }
 
-namespace redlock::test {
+namespace redlock::test::background_thread_live_test {
 namespace {
 
 using support::threads;
@@ -255,4 +255,4 @@ TEST(BackgroundThread, IsNotNeededInAChildToDestroyATask) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::background_thread_live_test

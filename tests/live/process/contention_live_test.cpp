@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::contention_live_test {
 namespace {
 
 class Contention : public InEachRound {};
@@ -33,4 +33,4 @@ TEST_P(Contention, LetsEachOfEightClientsAcquireWithOneOfThreeNodesFrozen) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::contention_live_test

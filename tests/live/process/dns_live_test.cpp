@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::dns_live_test {
 namespace {
 
 using support::blocked_signals;
@@ -289,4 +289,4 @@ TEST(HangingLookUps, AreRepeatedInTheChildAfterAFork) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::dns_live_test

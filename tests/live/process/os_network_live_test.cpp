@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::os_network_live_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST_F(OsSockets, SendUnsentBytesByDefault) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::os_network_live_test

@@ -16,7 +16,7 @@
 #endif
 #endif
 
-namespace redlock::test {
+namespace redlock::test::semaphore_live_test {
 namespace {
 
 using support::heap;
@@ -98,4 +98,4 @@ TEST_P(SemaphoreOfThree, HasThreeHoldersWhileThousandsOfThreadsWait) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::semaphore_live_test

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::shared_soak_live_test {
 namespace {
 
 using support::Footprint;
@@ -150,4 +150,4 @@ TEST_P(SharedSoak, FailedRoundsOfALoopDoNotIncreaseTheResourceUsage) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::shared_soak_live_test

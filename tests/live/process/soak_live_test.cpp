@@ -31,7 +31,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
     return real(thread, attributes, work, argument);
 }
 
-namespace redlock::test {
+namespace redlock::test::soak_live_test {
 namespace {
 
 using support::descriptors;
@@ -190,4 +190,4 @@ TEST(TheLibrary, EndsTheThreadsThatResolveNames) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::soak_live_test

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::threads_live_test {
 namespace {
 
 constexpr std::size_t threads = 16;
@@ -64,4 +64,4 @@ TEST(ThreadsWithRoundsAllAtOnce, AreNotDelayedByAThreadThatWaitsForAFrozenNode) 
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::threads_live_test

@@ -13,7 +13,7 @@
 #include <deque>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::asio_tls_live_test {
 namespace {
 
 struct TlsInAsio : TlsServers {
@@ -42,4 +42,4 @@ TEST_F(TlsInAsio, ManyLocksAreAcquiredExtendedAndReleased) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::asio_tls_live_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::async_tls_live_test {
 namespace {
 
 struct TlsInALoop : TlsServers {
@@ -57,4 +57,4 @@ TEST_F(TlsInALoop, AReleaseWakesAWaiter) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::async_tls_live_test

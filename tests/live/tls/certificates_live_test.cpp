@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::certificates_live_test {
 namespace {
 
 struct Certificates : TlsWorld {};
@@ -214,4 +214,4 @@ TEST_F(Certificates, DoNotMatterIfTheyAreBadOnAMinority) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::certificates_live_test

@@ -2,7 +2,7 @@
 // Cluster has one master with all slots. The seed is its address, and it announces a host name.
 #include "tls_world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::cluster_tls_live_test {
 namespace {
 
 class ClusterOverTls : public TlsWorld {
@@ -39,4 +39,4 @@ TEST_F(ClusterOverTls, VerifiesTheNameInTheAddressIfThereIsOne) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::cluster_tls_live_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::exit_live_test {
 namespace {
 
 using support::ChildProcess;
@@ -40,4 +40,4 @@ TEST_P(AnExitInTls, EndsTheProcessNormally) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::exit_live_test

@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::fair_tls_live_test {
 namespace {
 
 struct FairTls : TlsServers {
@@ -34,4 +34,4 @@ TEST_F(FairTls, ReleaseWakesAWaiter) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_tls_live_test

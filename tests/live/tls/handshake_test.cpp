@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-namespace redlock::test {
+namespace redlock::test::handshake_test {
 namespace {
 
 using support::TemporaryDirectory;
@@ -198,4 +198,4 @@ TEST_F(Handshake, VerifiesTheNameWithoutAFinalDotOrAScope) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::handshake_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::sentinel_query_at_exit_test {
 namespace {
 
 // If the thread ended, OpenSSL would free what it keeps for the thread, while another thread frees all of
@@ -50,4 +50,4 @@ TEST(SentinelQueryAtExit, DoesNotReturnBeforeItIsStopped) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::sentinel_query_at_exit_test

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace redlock::test {
+namespace redlock::test::sentinel_tls_live_test {
 namespace {
 
 constexpr auto* name = "redis.internal";
@@ -70,4 +70,4 @@ TEST_F(SentinelsOverTls, MayNameAServerWhoseCertificateIsRejected) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::sentinel_tls_live_test

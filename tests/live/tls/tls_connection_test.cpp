@@ -22,7 +22,7 @@ void redlock::support::before_allocation() {
     if (allocations_left > 0 && --allocations_left == 0) throw std::bad_alloc{};
 }
 
-namespace redlock::test {
+namespace redlock::test::tls_connection_test {
 namespace {
 
 /// Returns true if the allocation with this number was made, and so has failed.
@@ -246,4 +246,4 @@ TEST_P(TlsConnection, IsBrokenIfThereIsNoMemoryForItsSession) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::tls_connection_test

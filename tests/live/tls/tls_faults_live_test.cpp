@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::tls_faults_live_test {
 namespace {
 
 class TlsFaults : public TlsServersBehindLinks, public testing::WithParamInterface<Round> {
@@ -117,4 +117,4 @@ TEST_P(TlsFaults, ThreadsShareTheNodes) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::tls_faults_live_test

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-namespace redlock::test {
+namespace redlock::test::tls_files_live_test {
 namespace {
 
 struct TlsFiles : TlsWorld {
@@ -149,4 +149,4 @@ TEST_F(TlsFiles, AreNotReadAgainAfterAFork) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::tls_files_live_test

@@ -18,7 +18,7 @@
 #define REDLOCK_ADDRESS_SANITIZER
 #endif
 
-namespace redlock::test {
+namespace redlock::test::unsent_release_at_exit_live_test {
 namespace {
 
 /// Slows the proxies down when a child has reported that it is ready. The proxies run in the parent process
@@ -126,4 +126,4 @@ TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::unsent_release_at_exit_live_test

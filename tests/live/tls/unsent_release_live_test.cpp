@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-namespace redlock::test {
+namespace redlock::test::unsent_release_live_test {
 namespace {
 
 TEST_F(UnsentRelease, IsSentIfTheProcessDoesNothingElse) {
@@ -34,4 +34,4 @@ TEST_F(UnsentRelease, IsSentWhileOtherThreadsUseTheNodes) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::unsent_release_live_test

@@ -7,7 +7,7 @@
 
 #include "wire/scripts.hpp"
 
-namespace redlock::test {
+namespace redlock::test::fair_contenders_live_test {
 namespace {
 
 struct Contenders : testing::Test {
@@ -83,4 +83,4 @@ TEST_F(Contenders, AListenerToAllChannelsHidesThatWaitersAreDead) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_contenders_live_test

@@ -2,7 +2,7 @@
 // delay is a row of the table in docs/waiting.md.
 #include "waiting_world.hpp"
 
-namespace redlock::test {
+namespace redlock::test::fair_home_faults_live_test {
 namespace {
 
 struct HomeFaults : Held {
@@ -185,4 +185,4 @@ TEST_F(HomeFaults, TheKeyOfTheQueueBecomesOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_home_faults_live_test

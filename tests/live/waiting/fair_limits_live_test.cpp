@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::fair_limits_live_test {
 namespace {
 
 struct Limits : Held {
@@ -114,4 +114,4 @@ TEST_F(Limits, AChildHasItsOwnPlace) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_limits_live_test

@@ -8,7 +8,7 @@
 
 #include "wire/scripts.hpp"
 
-namespace redlock::test {
+namespace redlock::test::fair_order_live_test {
 namespace {
 
 /// What clients have sent to a server, and not what scripts did there.
@@ -170,4 +170,4 @@ TEST_P(Costs, AreElevenCommandsAndAMessageWithContention) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_order_live_test

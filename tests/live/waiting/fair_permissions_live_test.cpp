@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::fair_permissions_live_test {
 namespace {
 
 /// The permissions in docs/waiting.md: those of a lock, and those of its queue.
@@ -151,4 +151,4 @@ TEST_P(EachRule, IsNotNeededOnTheFirstNode) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_permissions_live_test

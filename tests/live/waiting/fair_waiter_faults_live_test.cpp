@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::test::fair_waiter_faults_live_test {
 namespace {
 
 using WaiterFaults = Held;
@@ -120,4 +120,4 @@ TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
 }
 
 }  // namespace
-}  // namespace redlock::test
+}  // namespace redlock::test::fair_waiter_faults_live_test
