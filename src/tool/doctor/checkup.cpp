@@ -105,16 +105,9 @@ private:
     std::optional<std::uint64_t> sentinels_of_master() const {
         for (const auto& sentinel : admin_.endpoint().sentinels) {
             AdminConnection connection{sentinel, plan_.nodes.node_timeout};
-            if (!connection.connect()) continue;
-            // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
-            for (const auto& line : elements_of(connection.ask({"INFO", "sentinel"}).reply.text)) {
-                constexpr std::string_view field = ",sentinels=";
-                const auto at = line.find(field);
-                if (at == line.npos || line.find(":name=" + admin_.endpoint().master + ",") == line.npos)
-                    continue;
-                const auto number = line.substr(at + field.size());
-                return whole_number(number.substr(0, number.find_first_of(",\r")));
-            }
+            if (connection.connect())
+                return sentinels_in(connection.ask({"INFO", "sentinel"}).reply.text,
+                                    admin_.endpoint().master);
         }
         return std::nullopt;
     }

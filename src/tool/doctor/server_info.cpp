@@ -40,6 +40,16 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
     return number;
 }
 
+std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master) {
+    // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
+    constexpr std::string_view field = ",sentinels=";
+    const auto line = info.find(":name=" + master + ",");
+    const auto at = info.find(field, line);
+    if (at == info.npos) return std::nullopt;
+    info.remove_prefix(at + field.size());
+    return whole_number(info.substr(0, info.find_first_of(",\r\n")));
+}
+
 Version parse_version(std::string_view text) {
     Version version{};
     const char* at = text.data();

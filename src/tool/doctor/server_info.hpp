@@ -35,6 +35,10 @@ struct ServerInfo {
     static ServerInfo parse(std::string_view info);
 };
 
+/// Returns how many Sentinels watch a master, as one of them says in its reply to INFO. Returns nothing if
+/// the reply does not say it.
+std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master);
+
 /// Returns the number that `text` is. Returns nothing if it is anything else.
 std::optional<std::uint64_t> whole_number(std::string_view text);
 
