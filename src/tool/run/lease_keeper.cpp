@@ -80,7 +80,6 @@ int keep(Nodes& nodes, const KeptLock& lock, const WatchedProcess& process) {
     bool lost = false;
     Result loss{Errc::lost};
     auto options = lock.options;
-    options.max_hold = std::chrono::nanoseconds::max();  // the life of the process is the limit
     options.on_lost = [&](const Result& result) {
         lost = true;
         loss = result;
