@@ -3,7 +3,6 @@
 #include "tool_world.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -152,22 +151,6 @@ TEST_F(LossDuringRun, IsReportedAfterMaxHold) {
     EXPECT_THAT(outcome.err, HasSubstr("held for as long as --max-hold says; the command is ended"));
     EXPECT_LE(boot_clock().now() - begun, 30s) << "not when the ttl is over";
     EXPECT_EQ(world.keys(), 0U);
-}
-
-/// Of all children that have been waited for, and theirs.
-std::chrono::microseconds processor_time_of_children() {
-    rusage used{};
-    EXPECT_EQ(::getrusage(RUSAGE_CHILDREN, &used), 0);
-    return std::chrono::seconds{used.ru_utime.tv_sec + used.ru_stime.tv_sec} +
-           std::chrono::microseconds{used.ru_utime.tv_usec + used.ru_stime.tv_usec};
-}
-
-TEST_F(LossDuringRun, UsesNoProcessorTimeDuringTheGrace) {
-    const auto before = processor_time_of_children();
-    const auto outcome =
-        world.run(world.job("trap '' TERM; exec sleep 60", {"--max-hold", "0.5", "--grace", "2"}));
-    EXPECT_EQ(outcome.status, 75);
-    EXPECT_LE(processor_time_of_children() - before, 1s);
 }
 
 TEST_F(LossDuringRun, EndsProcessesThatTheCommandLeftRunning) {

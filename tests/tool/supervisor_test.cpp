@@ -99,6 +99,25 @@ TEST_F(WatchedCommand, HasAVariableWhoseNameBeginsLikeAnotherOne) {
     EXPECT_EQ(watcher.receive(), "0");
 }
 
+// The instant of --max-hold is over then, and must not be waited for again.
+TEST_F(WatchedCommand, IsWatchedWithPausesDuringTheGrace) {
+    ForkedChild watcher{[](const auto& report) {
+        (void)::signal(SIGTERM, SIG_IGN);  // also in the command
+        const Signals signals{SIGINT};
+        Terminal terminal;
+        ProcessGroup command{{.words = {"sleep", "120"}, .environment = {}}, signals, terminal};
+        int looks = 0;
+        const SupervisionPolicy policy{.grace = 500ms, .look_at = boot_clock().now(), .look_at_lock = [&] {
+                                           ++looks;
+                                           return "job: lost";
+                                       }};
+        report(std::to_string(supervise(command, signals, terminal, policy).status));
+        report(looks < 50 ? "seldom" : "all the time");
+    }};
+    EXPECT_EQ(watcher.receive(), "75");
+    EXPECT_EQ(watcher.receive(), "seldom");
+}
+
 // Otherwise each signal to `redlock run` would give the remaining processes the whole grace again.
 TEST_F(WatchedCommand, HasOneGraceHoweverManySignalsCome) {
     ForkedChild watcher{[](const auto& report) { watch(report, 1s); }};
