@@ -1,6 +1,8 @@
 // Acquiring without waiting for another holder.
 #include "tool/run/acquisition.hpp"
 
+#include "answering_node.hpp"
+
 #include <redlock/error.hpp>
 #include <redlock/retry.hpp>
 
@@ -10,7 +12,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,19 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Nodes that must not be asked.
-class NodesBesideALock final : public Nodes {
-public:
-    NodesBesideALock() : Nodes({"a"}, 50ms) {}
-    using Nodes::ask;
-    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override {
-        throw std::logic_error{"the nodes were asked"};
-    }
-};
-
 /// Acquires a lock of which each attempt has this result. Counts the attempts.
 Result acquire_in_vain(Errc error, const Tally& votes, int& calls) {
-    NodesBesideALock nodes;
+    AnsweringNode nodes{[](const auto&, auto&) { throw std::logic_error{"the node was asked"}; }};
     const Acquirable lock{.try_acquire =
                               [&] {
                                   ++calls;
@@ -66,6 +57,24 @@ TEST(AcquireWithoutWaiting, TakesARefusalByAMajorityForAConflict) {
     int calls = 0;
     EXPECT_EQ(acquire_in_vain(Errc::held_by_other, votes, calls).error(), Errc::held_by_other);
     EXPECT_EQ(calls, 1);
+}
+
+// The holder may have released the lock meanwhile, or the nodes may have failed.
+TEST(InTheWay, IsTheStateOfTheLockAfterARefusal) {
+    const std::vector<std::string> resources{"job"};
+    const auto said = [&](const std::string& answer, Errc error) {
+        AnsweringNode nodes{[&](const auto&, Tally& tally) {
+            if (answer.empty()) return tally.mark_unknown(0, Errc::timed_out);
+            tally.grant(0);
+            tally[0].detail = answer;
+        }};
+        return in_the_way(nodes, resources, "job", {}, Result{error});
+    };
+    EXPECT_EQ(said("string 5000 0 0 0 2\nme", Errc::held_by_other),
+              "; now held by \"me\" on 1 of 1 nodes, expires in 5.0 s, no owner of this library");
+    EXPECT_EQ(said("none -2 0 0 0 0\n", Errc::held_by_other), "; now free");
+    EXPECT_EQ(said("", Errc::held_by_other), "");
+    EXPECT_EQ(said("none -2 0 0 0 0\n", Errc::no_quorum), "");
 }
 
 // REDLOCK_RESOURCE is then the name of several locks.

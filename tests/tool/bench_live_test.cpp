@@ -5,6 +5,7 @@
 
 #include <regex>
 #include <string>
+#include <utility>
 
 namespace redlock::test::bench_live_test {
 namespace {
@@ -53,6 +54,14 @@ TEST(Bench, DoesNotAffectOtherLocks) {
     EXPECT_EQ(world.keys_of(lock.owner()), 0U) << "it is another resource";
     EXPECT_EQ(holder(world[0], "redlock:bench"), lock.owner());
     EXPECT_EQ(world[0].command({"DBSIZE"}), "1");
+}
+
+TEST(Bench, UsesTheResourcesThatTheAclAllows) {
+    const RedisServer server{RedisConfig{}.user("locker on nopass ~orders:* +@all")};
+    for (const auto& [prefix, status] : {std::pair{"orders:bench", 0}, std::pair{"bench", 77}}) {
+        Invocation it{server.uri("locker", "any"), {"bench", "--seconds", "100ms", "--resource", prefix}};
+        EXPECT_EQ(it.status(), status) << it.output();
+    }
 }
 
 TEST(Bench, ReportsFailedNodes) {

@@ -1,5 +1,6 @@
 // What the bench prints.
 #include "tool/bench/bench_report.hpp"
+#include "answering_node.hpp"
 #include "tool/text/json.hpp"
 
 #include <redlock/error.hpp>
@@ -7,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <sstream>
+#include <utility>
 
 namespace redlock::tool::bench_report_test {
 namespace {
@@ -48,6 +51,19 @@ TEST(AMeasurement, CanBeAddedToAnother) {
     EXPECT_EQ(sum.release.count(), 2U);
     EXPECT_EQ(sum.failures.begin()->second, 4U);
     EXPECT_EQ(sum.node_causes.begin()->second, 6U);
+}
+
+// The first acquisition has to connect.
+TEST(AMeasurement, DoesNotCountTheFirstAcquisition) {
+    bool is_first = true;
+    AnsweringNode node{[&](const auto&, Tally& tally) {
+        if (std::exchange(is_first, false)) return tally.mark_unknown(0, Errc::timed_out);
+        tally.grant(0);
+    }};
+    const Workload workload{.prefix = "a", .lock = {.ttl = 10s, .retry = {.attempts = 1}}};
+    const auto measured = run(node, workload, [](std::uint64_t acquired) { return acquired == 0; });
+    EXPECT_GT(measured.acquire.count(), 0U);
+    EXPECT_TRUE(measured.failures.empty());
 }
 
 TEST(BenchReport, HasPercentilesRateAndFailures) {

@@ -90,6 +90,11 @@ TEST(Diagnosis, WarnsOfAMajorityInQuarantine) {
     EXPECT_EQ(verdict(nodes, plan), Severity::warning) << "two of three will have a vote";
     nodes[1].unreachable = {Errc::timed_out, ""};
     EXPECT_EQ(verdict(nodes, plan), Severity::unsafe);
+    nodes[1] = nodes[2];
+    nodes[1].info.run_id = "another";
+    nodes[1].info.role = "replica";
+    EXPECT_THAT(brief(diagnose(nodes, plan).findings), ElementsAre("unsafe quorum"))
+        << "the end of the quarantine does not make it a master";
 }
 
 TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
@@ -115,6 +120,23 @@ TEST(DiagnosisReport, NamesTheNodesOfEachFinding) {
     EXPECT_THAT(report_of({nodes[0]}), HasSubstr("warning: a: a crash"));
     nodes[1].info.appendonly = true;
     EXPECT_THAT(report_of(nodes), HasSubstr("warning: a, c: a crash"));
+}
+
+// The same command of different users.
+TEST(DiagnosisReport, HasEachChangeAndTheMostSevereFirst) {
+    auto nodes = healthy_nodes(3);
+    nodes[0].info.appendonly = false;
+    for (const std::size_t node : {1U, 2U}) {
+        nodes[node].user = "user-" + nodes[node].name;
+        nodes[node].permission_checks.push_back(
+            {"acquire", "job", "+set", {Errc::permission_denied, "the 'set' command"}});
+    }
+    std::ostringstream text;
+    print(text, diagnose(nodes, {}), nodes);
+    EXPECT_THAT(text.str(),
+                testing::ContainsRegex("unsafe: b:.*\n.*\n    change: ACL SETUSER user-b [+]set\n"
+                                       "\nunsafe: c:.*\n.*\n    change: ACL SETUSER user-c [+]set\n"
+                                       "\nwarning: a: a crash"));
 }
 
 TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {

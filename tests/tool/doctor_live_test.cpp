@@ -1,11 +1,13 @@
 // `redlock doctor` against servers that are well, and against each kind of unhealthy one.
 #include "invocation.hpp"
+#include "live/fake_redis_server.hpp"
 #include "live_world.hpp"
 #include "support/loopback_name.hpp"
 #include "support/sentinel_group.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <fstream>
+#include <thread>
 
 namespace redlock::test::doctor_live_test {
 namespace {
@@ -251,6 +253,18 @@ TEST(Doctor, IsNotDelayedByAFrozenNode) {
     EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 1); }), LastsAtMost(10s));
     EXPECT_THAT(it.output(), HasSubstr("unreachable: " + cluster[1].name() + ": timed out"));
     cluster[1].thaw();
+}
+
+// One slow reply makes no node slow.
+TEST(Doctor, MeasuresTheMedianOfSeveralRoundTrips) {
+    const FakeRedisServer server{[](Session& session) {
+        for (int pings = 0;;) {
+            const bool ping = session.receive_command().front() == "PING";
+            if (ping && ++pings == 3) std::this_thread::sleep_for(500ms);
+            session.send(ping ? "+PONG\r\n" : "-ERR\r\n");
+        }
+    }};
+    EXPECT_LT(doctor(server.uri(), {"--json"}).json()["nodes"][0].at("round_trip_ms"), 500);
 }
 
 TEST(DoctorWithSentinels, ChecksTheSafetyOfAFailover) {

@@ -237,6 +237,11 @@ TEST_F(LeaseCommands, AreTriedAgainIfTooFewNodesReply) {
         EXPECT_EQ(tool.wait().status, 0) << command << ": " << tool.err();
         EXPECT_TRUE(servers.have_had(2));
     }
+    const ForgetfulServers servers{1};
+    Tool run{{"run", "--node-timeout", "2s", "job", "true"}, servers.environment()};
+    const auto outcome = run.wait();
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
 }
 
 // The keeper has connections of its own.
@@ -265,6 +270,9 @@ TEST_F(LeaseCommands, PrintEverythingInJson) {
     const auto released = json::parse(
         world.run({"release", "--json", "--owner", acquired["owner"].get<std::string>(), "job"}).out);
     EXPECT_TRUE(released["error"].is_null());
+    world.occupy();
+    const auto refused = world.run({"acquire", "--json", "--wait", "1s", "--retry-delay", "1h", "job"}).out;
+    EXPECT_LE(json::parse(refused)["attempts"], 2) << "the first one, and the one at the end";
 }
 
 TEST_F(LeaseCommands, UseTheOwnerOfTheSurroundingRun) {

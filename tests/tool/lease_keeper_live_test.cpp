@@ -111,11 +111,14 @@ TEST_F(LeaseKeeper, ExtendsASlowlyAcquiredLockAtOnce) {
 
 // Otherwise the file system of the directory could not be unmounted for as long as the keeper runs, and a
 // signal to the process group of the caller, or the end of its terminal, would end the keeper.
-TEST_F(LeaseKeeper, LeavesTheDirectoryAndTheSessionOfTheCaller) {
-    ASSERT_EQ(world.run(acquire({})).status, 0);
+TEST_F(LeaseKeeper, LeavesTheDirectoryTheInputAndTheSessionOfTheCaller) {
+    world.touch("input");
+    ASSERT_EQ(world.run(acquire({}), world.file("input").string()).status, 0);
     const auto left = keeper();
-    const auto directory = "/proc/" + std::to_string(left) + "/cwd";
-    EXPECT_TRUE(wait_until([&] { return std::filesystem::read_symlink(directory) == "/"; }, 10s));
+    const auto process = "/proc/" + std::to_string(left);
+    EXPECT_TRUE(wait_until([&] { return std::filesystem::read_symlink(process + "/cwd") == "/"; }, 10s));
+    EXPECT_TRUE(
+        wait_until([&] { return std::filesystem::read_symlink(process + "/fd/0") == "/dev/null"; }, 10s));
     EXPECT_TRUE(wait_until([&] { return ::getsid(left) == left; }, 10s));
 }
 
@@ -300,11 +303,14 @@ bool refuse_pidfd_open(int error) {
 
 class AKeeperWithoutPidfdOpen : public LeaseKeeper, public testing::WithParamInterface<int> {
 protected:
-    /// Runs `redlock acquire --while-pid` of the script. `prepare` is called first.
+    /// Runs `redlock acquire --while-pid` of the script, by the program `runner` if there is one. `prepare`
+    /// is called first.
     template <class Prepare>
-    Outcome acquire_for(const std::string& ttl, Prepare prepare) const {
+    Outcome acquire_for(const std::string& ttl, Prepare prepare,
+                        const std::vector<std::string>& runner = {}) const {
         auto words = acquire({"--ttl", ttl, "--node-timeout", "300ms"});
         words.insert(words.begin(), REDLOCK_TOOL);
+        words.insert(words.begin(), runner.begin(), runner.end());
         ForkedChild command{[&](auto) {
             ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
             ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
@@ -374,6 +380,14 @@ TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedIfProcShowsNoProcesses) {
                                std::generic_category().message(GetParam()) +
                                ") or a /proc that shows the process\n");
     EXPECT_EQ(world.keys(), 0U);
+}
+
+// /proc may belong to another namespace, in which another process has the number.
+TEST_P(AKeeperWithoutPidfdOpen, IsNotStartedForAProcessOfAnotherNamespace) {
+    if (world.shell("unshare --pid --fork true") != 0) GTEST_SKIP() << "this user cannot make a namespace";
+    const auto outcome = acquire_for("1h", nothing, {"unshare", "--pid", "--fork"});
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, HasSubstr(": No such process\n"));
 }
 
 INSTANTIATE_TEST_SUITE_P(IfIt, AKeeperWithoutPidfdOpen, testing::Values(EPERM, ENOSYS, EACCES),

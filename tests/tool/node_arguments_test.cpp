@@ -49,11 +49,12 @@ TEST(NodesFile, MayHaveCommentsAndBlanksAndPrecedesTheVariable) {
     const auto path = (directory / "nodes").string();
     std::ofstream{path} << "# both\n\n  127.0.0.1:1  \n127.0.0.1:2\n";
     ::setenv(nodes_variable, "nonsense", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-    const auto nodes = endpoints({"--nodes-file", path});
+    const auto nodes = endpoints({"--nodes-file", path, "--node", "127.0.0.1:3"});
     ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
-    ASSERT_EQ(nodes.size(), 2U);
-    EXPECT_EQ(nodes[0].port, 1);
-    EXPECT_EQ(nodes[1].port, 2);
+    ASSERT_EQ(nodes.size(), 3U);
+    EXPECT_EQ(nodes[0].port, 3) << "the options come first";
+    EXPECT_EQ(nodes[1].port, 1);
+    EXPECT_EQ(nodes[2].port, 2);
 }
 
 /// Returns the message about options that name no nodes.
@@ -238,11 +239,12 @@ TEST(NodesFile, MustNotHaveAnEmptyName) {
     ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
 }
 
-// Some editors begin every file with the bytes of U+FEFF.
-TEST(NodesFile, MayBeginWithAByteOrderMark) {
+// Some editors begin every file with the bytes of U+FEFF, and end each line with two characters.
+TEST(NodesFile, MayBeWrittenByAnEditorOfWindows) {
     const support::TemporaryDirectory directory;
     const auto path = (directory / "nodes").string();
-    for (const auto* const text : {"redis://127.0.0.1:1\n", "# the first\n127.0.0.1:1\n", "\n127.0.0.1:1"}) {
+    for (const auto* const text :
+         {"redis://127.0.0.1:1\n", "# the first\r\n127.0.0.1:1\r\n", "\n127.0.0.1:1"}) {
         std::ofstream{path} << "\xef\xbb\xbf" << text;
         const auto nodes = endpoints({"--nodes-file", path});
         ASSERT_EQ(nodes.size(), 1U) << text;

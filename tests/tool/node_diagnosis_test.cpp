@@ -109,6 +109,9 @@ TEST(NodeDiagnosis, ChecksARedisCluster) {
     EXPECT_THAT(second(table[5]).remedy, HasSubstr("cluster-announce-ip"));
     EXPECT_THAT(last(table[6]).what, HasSubstr("c:6379 is moving slots"));
     EXPECT_THAT(second(table[7]).remedy, HasSubstr("+cluster|nodes"));
+    const auto forgetful = findings_after(cluster([](auto& n) { n.info.appendonly = false; }));
+    EXPECT_EQ(brief(forgetful), (std::vector<std::string>{warning, "warning persistence", hint}));
+    EXPECT_EQ(forgetful[1].remedy, "appendonly yes with appendfsync always");
     const auto remedies = [&](const char* words) {
         const auto findings = findings_after(cluster([&](auto& n) {
             n.cluster->list_error = {Errc::server_error, words};
@@ -264,6 +267,9 @@ TEST(NodeDiagnosis, ReportsFactsThatTheServerDoesNotReveal) {
          },
          {"warning clock"}},
     });
+    const CheckupPlan with_quarantine{.nodes = {.quarantine = 30s}};
+    expect({{"config, which does not matter then", [=](auto& n) { n.config_error = refused; }, {}}},
+           with_quarantine);
     const auto findings = findings_after([=](auto& n) {
         n.user = "locker";
         n.appendfsync = "";

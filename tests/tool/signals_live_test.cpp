@@ -226,7 +226,9 @@ TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
 TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
     ASSERT_TRUE(world.comes("begun"));
-    ::kill(std::stoi(world.in("pid")), SIGSTOP);
+    const auto pid = std::stoi(world.in("pid"));
+    ::kill(pid, SIGSTOP);
+    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
     tool.signal(SIGTERM);
     EXPECT_EQ(tool.wait().status, 143);
     EXPECT_EQ(world.keys(), 0U);

@@ -18,7 +18,7 @@ TEST(Status, ReportsAFreeResource) {
     auto it = status(world);
     EXPECT_EQ(it.status(), 1);
     EXPECT_THAT(it.output(), testing::EndsWith("\nfree\n"));
-    EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free"));
+    EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free\n"));
 }
 
 TEST(Status, ReportsTheHolderAndTheExpiry) {

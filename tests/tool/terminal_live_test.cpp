@@ -138,8 +138,11 @@ TEST_F(Terminal, CtrlCEndsProcessesThatTheCommandLeftRunning) {
     EXPECT_TRUE(unlocked());
 }
 
+// In the foreground again.
 TEST_F(Terminal, CtrlZStopsAndFgContinues) {
-    shell.enter(redlock_run("job -- bash -c '" + until_go + "; exit 6'"));
+    shell.enter(
+        redlock_run("job -- bash -c '" + until_go +
+                    "; until set -- $(cat /proc/$$/stat); [ $5 = $8 ]; do sleep 0.01; done; exit 6'"));
     suspend();
     EXPECT_EQ(world.keys(), 3U);
     shell.enter("touch $DIR/go; fg");
@@ -152,6 +155,14 @@ TEST_F(Terminal, CtrlZStopsTheSurroundingScript) {
     suspend();
     shell.enter("touch $DIR/go; fg");
     expect_status(6);
+}
+
+// In the background, without a shell that could bring it to the foreground.
+TEST_F(Terminal, EndsACommandThatReadsAndCanNeverHaveIt) {
+    shell.enter("( (" + redlock_run("job -c 'read x </dev/tty'") +
+                "; echo $? >$DIR/q; mv $DIR/q $DIR/status) & )");
+    ASSERT_TRUE(world.comes("status")) << shell.screen();
+    EXPECT_EQ(world.in("status"), "129\n") << "SIGHUP";
 }
 
 // As after ssh -t host redlock run ...: no shell is there that would continue us, so Ctrl-Z does nothing.

@@ -1,0 +1,30 @@
+// A node in memory whose answer to each command is a function of the test.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <utility>
+
+namespace redlock::tool {
+
+class AnsweringNode final : public Nodes {
+public:
+    /// Records the vote of node 0 in the tally.
+    using Answer = std::function<void(const Command& command, Tally& tally)>;
+
+    explicit AnsweringNode(Answer answer)
+        : Nodes({"a"}, std::chrono::milliseconds{50}), answer_(std::move(answer)) {}
+    using Nodes::ask;
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+        for (std::size_t i = 0; i < requests.size(); ++i) answer_(requests[i].command, tallies[i]);
+    }
+
+private:
+    const Answer answer_;
+};
+
+}  // namespace redlock::tool
