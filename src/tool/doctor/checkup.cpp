@@ -105,9 +105,9 @@ private:
     std::optional<std::uint64_t> sentinels_of_master() const {
         for (const auto& sentinel : admin_.endpoint().sentinels) {
             AdminConnection connection{sentinel, plan_.nodes.node_timeout};
-            if (connection.connect())
-                return sentinels_in(connection.ask({"INFO", "sentinel"}).reply.text,
-                                    admin_.endpoint().master);
+            if (!connection.connect()) continue;
+            const auto info = connection.ask({"INFO", "sentinel"}).reply.text;
+            if (const auto number = sentinels_in(info, admin_.endpoint().master)) return number;
         }
         return std::nullopt;
     }
