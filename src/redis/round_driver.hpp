@@ -110,10 +110,10 @@ private:
     const std::span<Tally> tallies_;
     detail::QuorumRound round_;
     const Clock::time_point start_;
-    bool has_ended_ = false;                // end() was called
-    bool out_of_memory_ = false;            // on_progress() had no memory; advance() then throws
-    Clock::time_point now_;                 // updated after each step that takes time
-    detail::CommandForEachNode command_{};  // of a round with one request: its bytes, encoded once
+    bool has_ended_ = false;              // end() was called
+    bool out_of_memory_ = false;          // on_progress() had no memory; advance() then throws
+    Clock::time_point now_;               // updated after each step that takes time
+    detail::CommandForEachNode command_;  // of a round with one request: its bytes, encoded once
     detail::InplaceVector<Contact, max_nodes> contacts_;
 };
 

@@ -125,7 +125,8 @@ public:
     }
 
 private:
-    std::array<char, 512> bytes_{};  // longer commands are made anew for each node
+    // Longer commands are made anew for each node. Without {}, which would set all bytes to zero.
+    std::array<char, 512> bytes_;
     std::size_t size_ = 0;
     const Form* form_ = nullptr;  // null if nothing is kept
     ScriptForm by_{};
