@@ -48,10 +48,10 @@ bool Listener::has_issued(std::string_view text) const noexcept {
 
 std::unique_ptr<Listener> ListenerPool::check_out(Clock::time_point now, bool may_probe) {
     auto& server = *config_.server;
-    const auto health = server.health(now);
-    if (queue_refusal(now)) return nullptr;
-    if (!health.trusted && (!may_probe || !server.begin_probe(now, network_.entropy()))) return nullptr;
-    while (auto listener = health.trusted ? take() : nullptr) {
+    if (queue_refusal(now) || (!may_probe && !server.health(now).trusted)) return nullptr;
+    const auto choice = server.choose({.effect = detail::KeyEffect::none}, now, network_.entropy());
+    if (choice.connection == detail::ConnectionChoice::Connection::none) return nullptr;
+    while (auto listener = choice.worth_waiting_for ? take() : nullptr) {
         auto& connection = listener->connection();
         listener->advance();
         (void)connection.take_messages();  // for an earlier waiter

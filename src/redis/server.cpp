@@ -30,13 +30,6 @@ Server::Health Server::health(Clock::time_point now) noexcept {
             .probed = health_.state() == detail::NodeHealth::State::half_open};
 }
 
-bool Server::begin_probe(Clock::time_point now, Entropy& entropy) {
-    const std::lock_guard guard{mutex_};
-    const bool due = health_.probe_due(now);
-    if (due) health_.begin_probe(now, entropy);
-    return due;
-}
-
 detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::time_point now,
                                         Entropy& entropy) {
     if (calm_) return detail::choose_connection(in);

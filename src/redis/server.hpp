@@ -64,8 +64,6 @@ public:
     /// If a late reply has come and the pause is over, the node is trusted again from now on. Does not lock
     /// while the node is calm.
     Health health(Clock::time_point now) noexcept;
-    /// Begins a probe if one is due, and returns true then.
-    bool begin_probe(Clock::time_point now, Entropy& entropy);
     /// Returns the choice of a connection for a command. Knows by itself whether the node is trusted, and
     /// whether a probe is due. Begins a probe if the command is one. Does not lock while the node is calm.
     detail::ConnectionChoice choose(detail::ConnectionSituation in, Clock::time_point now, Entropy& entropy);
