@@ -507,11 +507,8 @@ auto Lane::hand_over() noexcept -> Rest {
             if (wake(*it, Waited::until_it_leads)) return Rest::nothing;
         end_left();
         wake_ended(nullptr);
-        bool unsent = true;  // also without memory, so that the background task tries again
-        (void)detail::has_memory_for([&] { unsent = group_.write_all(network_.clock().now()); });
-        const auto rest = unsent                           ? Rest::unsent
-                          : group_.may_have_lost_release() ? Rest::unconfirmed
-                                                           : Rest::nothing;
+        auto rest = Rest::unsent;  // also without memory, so that the background task tries again
+        (void)detail::has_memory_for([&] { rest = group_.write_all(network_.clock().now()); });
         OwnAsker successor{nullptr, {this}};
         {
             const std::lock_guard guard{mutex_};

@@ -171,7 +171,6 @@ private:
     void find_unanswered() noexcept;
     void give_up(Asker& own) noexcept;
     void stop_leading() noexcept;
-    enum class Rest : std::uint8_t { nothing, unconfirmed, unsent };
     Rest hand_over() noexcept;
     Asker* name_successor_locked() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);

@@ -190,10 +190,12 @@ detail::PendingReplies Link::give_up_releases() {
 }
 
 /// A device has not forgotten the connection if a reply has come a moment before the release was written.
-bool Link::may_have_lost_release() const noexcept {
+Rest Link::rest() const noexcept {
+    if (unsent()) return Rest::unsent;
     const auto written = pending().newest_write();
-    return !broken() && was_ready() && state_ != State::silent && written != Clock::never() &&
-           written - last_reply_ >= detail::min_silence && pending().has_late_release();
+    const bool may_be_lost = !broken() && was_ready() && state_ != State::silent &&
+                             written != Clock::never() && written - last_reply_ >= detail::min_silence;
+    return may_be_lost && pending().has_late_release() ? Rest::unconfirmed : Rest::nothing;
 }
 
 // ---- Only if Sentinels name the server

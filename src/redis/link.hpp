@@ -40,6 +40,15 @@ protected:
     ~ConnectionUser() = default;
 };
 
+/// What is left to do for the releases on connections whose rounds are over.
+enum class Rest : std::uint8_t {
+    nothing,
+    /// A release has no reply, and a device on the way may have forgotten the connection. check_silence() of
+    /// the node should be called in a node_timeout.
+    unconfirmed,
+    unsent  ///< The sockets have not accepted all bytes.
+};
+
 class Link final : public Connection {
 public:
     /// Starts connecting. `config` must have a Server. It and `network` must outlive the object. The users
@@ -95,8 +104,7 @@ public:
     bool is_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();
-    /// See Node::may_have_lost_release().
-    bool may_have_lost_release() const noexcept;
+    Rest rest() const noexcept;
 
 private:
     enum class State : std::uint8_t { current, draining, silent };

@@ -157,8 +157,11 @@ Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
     return next;
 }
 
-bool Node::has_unsent() const noexcept {
-    return std::ranges::any_of(links_, [](const auto& it) { return it->unsent(); });
+Rest Node::write_all(Clock::time_point now) {
+    (void)write_collected(now, true);
+    auto rest = Rest::nothing;
+    for (const auto& it : links_) rest = std::max(rest, it->rest());
+    return rest;
 }
 
 void Node::add_late_replies(detail::LateReplies& late) const {
@@ -207,10 +210,6 @@ void Node::give_up_unwritten(Clock::time_point now) {
         if (it->unsent() && it->pending().has_late_release()) it->fail({}, {});
     }
     sweep(now, false);
-}
-
-bool Node::may_have_lost_release() const noexcept {
-    return std::ranges::any_of(links_, [](const auto& it) { return it->may_have_lost_release(); });
 }
 
 // ---- The end of a connection

@@ -99,17 +99,14 @@ public:
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
     /// function again at the latest. Disconnects the connections that are not needed any more.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
-    /// Returns true if the sockets have not accepted all bytes.
-    bool has_unsent() const noexcept;
+    /// Writes all collected commands, and returns what is left to do.
+    Rest write_all(Clock::time_point now);
     /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
     /// has come for a node_timeout are sent again on another one. Returns true if there were any.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections on which a release is still not written whole.
     /// The release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
-    /// Returns true if check_silence() should be called in a node_timeout: a release has no reply although
-    /// its round is over, and a device on the way may have forgotten the connection.
-    bool may_have_lost_release() const noexcept;
     void add_late_replies(detail::LateReplies& late) const;
 
     /// Returns the listeners that no waiter uses. Any thread may use them.

@@ -99,14 +99,11 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
 
 /// The order of the nodes does not matter here. A release that wakes a waiter is awaited, so
 /// write_collected() has written it.
-bool NodeGroup::write_all(Clock::time_point now) {
-    bool unsent = false;
-    for (std::size_t i = 0; i < table_.all().size(); ++i) {
-        auto* const node = table_.all()[i];
-        (void)node->write_collected(now, true);
-        unsent = node->has_unsent() || unsent;
-    }
-    return unsent;
+Rest NodeGroup::write_all(Clock::time_point now) {
+    auto rest = Rest::nothing;
+    for (std::size_t i = 0; i < table_.all().size(); ++i)
+        rest = std::max(rest, table_.all()[i]->write_all(now));
+    return rest;
 }
 
 void NodeGroup::give_up_unwritten(Clock::time_point now) {
@@ -117,10 +114,6 @@ bool NodeGroup::check_silence(Clock::time_point now) {
     bool any = false;
     for (std::size_t i = 0; i < table_.all().size(); ++i) any = table_.all()[i]->check_silence(now) || any;
     return any;
-}
-
-bool NodeGroup::may_have_lost_release() const noexcept {
-    return std::ranges::any_of(table_.all(), [](const auto* node) { return node->may_have_lost_release(); });
 }
 
 void NodeGroup::add_late_replies(detail::LateReplies& late) const {

@@ -51,14 +51,12 @@ public:
     /// Writes the collected commands that must be written now. Returns when to call the function again at the
     /// latest.
     Clock::time_point write_collected(Clock::time_point now);
-    /// Writes all collected commands. Returns true if the sockets have not accepted all bytes.
-    bool write_all(Clock::time_point now);
+    /// See Node::write_all().
+    Rest write_all(Clock::time_point now);
     /// See Node::check_silence().
     bool check_silence(Clock::time_point now);
     /// See Node::give_up_unwritten().
     void give_up_unwritten(Clock::time_point now);
-    /// See Node::may_have_lost_release().
-    bool may_have_lost_release() const noexcept;
     /// Notifies the observer, if there is one, of a round that has ended, or that its caller has left.
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;
