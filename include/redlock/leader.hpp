@@ -129,11 +129,10 @@ public:
 private:
     friend class AsyncLeader;
     friend class Leader;
-    Term(detail::Acquisition acquisition, Clock& clock);
+    explicit Term(detail::Acquisition acquisition);
     void request_stop() const noexcept;
 
     detail::Acquisition acquisition_;
-    Clock* clock_;
     std::uint64_t fencing_token_;
     std::stop_token lost_;
 };

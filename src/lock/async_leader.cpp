@@ -130,7 +130,7 @@ void AsyncLeader::Impl::lead(AsyncTerm::End end) {
     const auto self = shared_from_this();
     const auto work = work_;
     const auto number = number_;
-    term_.emplace(Term{lock_.acquisition(), context->clock()});
+    term_.emplace(Term{lock_.acquisition()});
     try {
         (*work)(AsyncTerm{*term_, std::move(end)});
     } catch (...) {

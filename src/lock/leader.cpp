@@ -37,9 +37,8 @@ LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog
 
 // ---- Term
 
-Term::Term(detail::Acquisition acquisition, Clock& clock)
+Term::Term(detail::Acquisition acquisition)
     : acquisition_(std::move(acquisition)),
-      clock_(&clock),
       fencing_token_(acquisition_.state->lease(acquisition_.number).fencing_token),
       lost_(acquisition_.state->lost()) {}
 
@@ -52,7 +51,7 @@ Clock::time_point Term::valid_until() const noexcept {
 std::chrono::nanoseconds Term::remaining() const noexcept {
     // The clock is read first. If the lease is extended after that, valid_until() is the new end. In the
     // reverse order, the result could be zero although the lease has just been extended.
-    const auto now = clock_->now();
+    const auto now = acquisition_.state->clock().now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }
 
@@ -109,7 +108,7 @@ void Leader::campaign(detail::TermSequence& sequence) {
 }
 
 void Leader::lead(detail::TermSequence& sequence, const Work& work) {
-    const Term term{lock_.acquisition(), *clock_};
+    const Term term{lock_.acquisition()};
     const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};
     try {
         work(term);

@@ -3,11 +3,11 @@
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 
+#include "../round/cluster_map.hpp"
 #include "../wire/causes.hpp"
 #include "connection.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -239,12 +239,11 @@ private:
     Resolution::Found resolve(std::string_view master) {
         const std::string host{master.substr(0, master.find('\n'))};
         const auto text = master.substr(std::min(master.size(), host.size() + 1));
-        std::uint16_t port = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-        if (error != std::errc{} || end != text.data() + text.size() || port == 0)
+        const auto port = detail::whole_number(text, 65'535);
+        if (!port || *port == 0)
             return {.error =
                         "the Sentinels name something that is not an address: " + detail::printable(master)};
-        const auto resolution = Resolution::of_host(host, port);
+        const auto resolution = Resolution::of_host(host, *port);
         for (auto now = network_.clock().now(); !resolution->done(); now = network_.clock().now()) {
             if (now >= deadline_ || stop_.stop_requested())
                 return {.error = "the host name from the Sentinels was not resolved in time: " +
