@@ -146,6 +146,19 @@ TEST_F(LeadershipInALoop, RefusesASecondRunAndRunsAgainInItsCompletion) {
     EXPECT_GT(term().remaining(), 0s);
 }
 
+TEST_F(LeadershipInALoop, ARunAfterACancelledPauseBeginsAtOnce) {
+    world.cut_all();
+    run_leader();
+    pass(30s);
+    leader->cancel();
+    pass(1ms);
+    ASSERT_THAT(ends, ElementsAre("ended"));
+    world.heal_all();
+    run_leader();
+    pass(1ms);
+    EXPECT_THAT(terms, SizeIs(1));
+}
+
 TEST_F(LeadershipInALoop, AFunctionOfTheUserMayDestroyIt) {
     leader->run([this](AsyncTerm) { leader.reset(); }, report_end());
     pass(1s);
@@ -224,14 +237,19 @@ TEST_F(LeadershipInALoop, TheShutdownEndsCampaignsAndPauses) {
 }
 
 TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDown) {
+    auto owned = std::make_shared<int>();
+    const std::weak_ptr weak{owned};
     leader->run(
-        [this, text = std::string(100, 'x')](const AsyncTerm&) {
+        [this, owned, &weak](const AsyncTerm&) {
+            const auto& of_work = weak;
             leader.reset();
             of_loop.shut_down();
-            EXPECT_EQ(text.size(), 100U);
+            EXPECT_FALSE(of_work.expired()) << "the function exists until it has returned";
         },
         report_end());
+    owned.reset();
     pass(1s);
+    EXPECT_TRUE(weak.expired());
     EXPECT_THAT(ends, IsEmpty());
     EXPECT_TRUE(world.clean());
 }

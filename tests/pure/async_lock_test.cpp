@@ -14,7 +14,9 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -312,6 +314,15 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndReleases) {
     EXPECT_EQ(world.held_by(""), 3U);
 }
 
+TEST_F(InALoop, TheCompletionOfARefusedOperationMayShutTheLoopDown) {
+    auto it = lock();
+    it.acquire(report());
+    it.release([this](const Result&) { of_loop.shut_down(); });
+    run();
+    EXPECT_EQ(results.size(), 1U);
+    EXPECT_TRUE(it.valid());
+}
+
 TEST_F(InALoop, NoOperationBeginsAfterTheShutdown) {
     auto it = lock();
     of_loop.shut_down();
@@ -414,7 +425,7 @@ TEST(RoundPlaces, AreGivenInTheOrderOfTheWishes) {
     auto& third = *clients[loop::RoundPlaces::size + 2];
     clients[0].reset();
     EXPECT_TRUE(first.place.take());
-    clients[loop::RoundPlaces::size + 1].reset();  // it does not wait any more
+    clients[loop::RoundPlaces::size + 1]->place.give_back();  // it does not wait any more
     clients[1]->place.give_back();
     EXPECT_TRUE(third.place.take());
     scheduler.run();
@@ -453,6 +464,28 @@ TEST_F(InALoop, ARoundWaitsForAPlaceUntilItsDeadlineOrAStop) {
     EXPECT_FALSE(runner.advance(requests, limits, tallies));
     stop.request_stop();
     EXPECT_TRUE(runner.advance(requests, limits, tallies));
+}
+
+TEST_F(InALoop, ARoundThatThrowsIsOver) {
+    struct Throwing final : World {
+        void ask(std::span<const Request> requests, const RoundLimits& limits,
+                 std::span<Tally> tallies) override {
+            if (std::exchange(throws, false)) throw std::bad_alloc{};
+            World::ask(requests, limits, tallies);
+        }
+        bool throws = true;
+    } nodes;
+    VirtualLoop events{nodes.clock};
+    loop::Context context{nodes, events, nodes.clock, nodes.entropy};
+    Wish task{context.scheduler()};
+    loop::RoundRunner runner{context, task};
+    const std::vector<std::string> resources{the_resource};
+    const std::vector<Request> requests{{.command = {.verb = Verb::query, .resources = resources}}};
+    std::vector<Tally> first{nodes.blank_tally()};
+    EXPECT_THROW((void)runner.advance(requests, {}, first), std::bad_alloc);
+    std::vector<Tally> second{nodes.blank_tally()};
+    EXPECT_TRUE(runner.advance(requests, {}, second));
+    EXPECT_NE(second[0][0].vote, Vote::unknown);
 }
 
 // ---- The tasks

@@ -94,6 +94,24 @@ TEST_F(ForkedLoop, NeitherItsShutdownNorItsDestructionTouchesTheLoopOrTheServers
     }
 }
 
+// Nothing but the AsyncNodes refers to the connection, which waits for the reply to a release.
+TEST_F(ForkedLoop, ItsDestructionWithoutLocksTouchesNeitherTheLoopNorTheServers) {
+    lock->try_acquire(end());
+    run_for(1s);
+    for (std::size_t node = 0; node < size; ++node) network.server(node).paused = true;
+    lock.reset();
+    (void)loop.run_once(now() + 10ms);
+    ended = 0;
+    const auto then = transfers();
+    const ForkedChild child{[&](const Report& report) {
+        of_loop.reset();
+        tell(report, then);
+        report(loop.watches_anything() ? "watches" : "has forgotten");
+    }};
+    EXPECT_EQ(child.receive(), nothing);
+    EXPECT_EQ(child.receive(), "watches");
+}
+
 // The child returns from the completion into the turn of the loop that its parent has begun. In this turn,
 // other operations would go on, and all commands of the turn would be written.
 TEST_F(ForkedLoop, DoesNothingAfterACompletionThatHasForked) {

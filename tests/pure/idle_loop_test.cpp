@@ -119,6 +119,22 @@ TEST_F(IdleLoop, DisconnectsItsListenersAtItsShutdown) {
     EXPECT_EQ(network.server(0).open_connections(), before - 1);
 }
 
+// After a foreign message, the next read of the connection is postponed for a moment.
+TEST_F(IdleLoop, WakesAWaiterSoonAfterAForeignMessage) {
+    for (std::size_t node = 0; node < size; ++node) hold(node, "other");
+    AsyncLock fair{*of_loop, "r", {.fair = true}};
+    fair.acquire_for(1min, report());
+    run_for(20ms);
+    const auto ticket = queued(0).at(0);
+    const auto channel = ticket.substr(0, ticket.find('|'));
+    (void)network.server(0).publish(channel, ticket + "0", now());
+    run_for(2ms);
+    forget_log();
+    (void)network.server(0).publish(channel, ticket, now());
+    run_for(15ms);
+    EXPECT_THAT(all(0, "leave and set"), SizeIs(1));
+}
+
 TEST_F(IdleLoop, DoesNotWaitUntilAnExtensionIsWritten) {
     acquire();
     network.server(2).takes_at_once = 1;
@@ -170,6 +186,46 @@ TEST_F(IdleLoop, WaitsForTheReplyToAReleaseForOneNodeTimeout) {
     EXPECT_LE(run(), 2 * node_timeout);
 }
 
+// ---- The end of a loop whose releases are not sent yet
+
+/// A second loop, with nodes of its own.
+struct EndOfALoop : IdleLoop {
+    /// Begins to use `its_nodes`. The release at the end is one of many bytes, of which a server takes few.
+    void hold_in_a_loop_of(MemoryLoopNodes& its_nodes) {
+        of_other.emplace(its_nodes, other_loop, network.clock(), entropy);
+        AsyncLock it{*of_other, "r", {.ttl = ttl}};
+        it.try_acquire(report());
+        while (results.empty()) other_loop.run_once(Clock::never());
+        EXPECT_TRUE(results.back());
+        results.clear();
+    }
+
+    MemoryLoop other_loop{network};
+    std::optional<AsyncNodes> of_other{};
+};
+
+// A program may make one loop after the other.
+TEST_F(EndOfALoop, LeavesNoConnectionForLongerThanANodeTimeout) {
+    for (const std::size_t takes_at_once : {65'536U, 1U}) {
+        hold_in_a_loop_of(*nodes);
+        network.server(2).takes_at_once = takes_at_once;
+        of_other.reset();
+        network.pass(2 * node_timeout);
+        of_other.emplace(*nodes, other_loop, network.clock(), entropy);
+        of_other.reset();
+        EXPECT_EQ(network.server(2).open_connections(), 0U) << takes_at_once;
+    }
+}
+
+TEST_F(EndOfALoop, SendsTheReleasesAlthoughItsNodesWereDestroyedBefore) {
+    std::optional<MemoryLoopNodes> others{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
+    hold_in_a_loop_of(*others);
+    others.reset();
+    network.server(2).takes_at_once = 20;
+    of_other.reset();
+    EXPECT_EQ(holder(2), "(nil)");
+}
+
 // ---- AsyncNodes and the Nodes that it was made with
 
 TEST_F(IdleLoop, KnowsItsNodesAmongOthersWithTheSameNames) {
@@ -184,10 +240,15 @@ TEST_F(IdleLoop, ExpiresWithItsNodesAndItsLocks) {
     MemoryLoop other_loop{network};
     AsyncNodes of_others{*others, other_loop, network.clock(), entropy};
     std::optional<AsyncLock> of_other_loop{std::in_place, of_others, "r", LockOptions{.ttl = ttl}};
+    of_other_loop->try_acquire(report());
+    while (results.empty()) other_loop.run_once(Clock::never());
     EXPECT_FALSE(of_others.expired());
     of_other_loop.reset();
     EXPECT_FALSE(of_others.expired()) << "its nodes exist";
     others.reset();
+    EXPECT_FALSE(of_others.expired()) << "the release is under way";
+    while (other_loop.run_once(now() + 1s)) {
+    }
     EXPECT_TRUE(of_others.expired());
     others.emplace(network, size, NodesOptions{.node_timeout = 50ms});
     EXPECT_TRUE(of_others.expired());

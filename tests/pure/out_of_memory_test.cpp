@@ -126,6 +126,27 @@ TEST_P(OutOfMemoryInALoop, ALockIsReleasedAfterItsDestruction) {
     });
 }
 
+// An operation that fails at once calls its completion later. Until then, no other operation can begin.
+TEST_P(OutOfMemoryInALoop, AnOperationThatHasFailedIsUnderWayUntilItsCompletionIsCalled) {
+    at_each_allocation(3, [](auto starve) {
+        Setting world;
+        AsyncLock lock{world.of_loop, the_resource, world.options()};
+        std::vector<std::error_code> errors;
+        bool begun = true;
+        starve([&] {
+            try {
+                lock.acquire([&](const Result& it) { errors.push_back(it.error()); });
+            } catch (const std::bad_alloc&) {
+                begun = false;
+            }
+        });
+        lock.acquire([&](const Result& it) { errors.push_back(it.error()); });
+        world.pass(1s);
+        ASSERT_EQ(errors.size(), begun ? 2U : 1U);
+        EXPECT_EQ(errors.back() == std::errc::operation_in_progress, begun);
+    });
+}
+
 // In a loop, its release waits for memory until the validity has ended.
 TEST_P(OutOfMemory, ADestroyedLockReportsNoLoss) {
     Setting world;
