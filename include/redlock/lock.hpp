@@ -35,8 +35,9 @@
 //
 //   majority      more than half of the configured nodes, whether they are up or not
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
-//                 other, unless NodesOptions::round says otherwise. All other rounds send to all nodes first
-//                 (except those that have failed), and then await the answers
+//                 other, unless NodesOptions::round says otherwise. All other rounds first send to all nodes
+//                 that may have the key, and then await the answers. A node that has failed gets only
+//                 releases
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
 //   validity      the time for which a holder may rely on the lock. It begins with the round that acquired or
 //                 last extended the lock, and lasts for ttl − drift, unless the lock turns out to be lost.
@@ -158,7 +159,8 @@ public:
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
     /// watchdog). After a failure no node that can be reached keeps a key of this call. If the connection to
-    /// a node broke before the node answered, or if memory runs out, the key can stay there for one ttl.
+    /// a node broke before the node answered, if memory runs out, or if very many releases to a node have no
+    /// reply (docs/protocol.md, Release), the key can stay there for one ttl.
     Result acquire() { return acquire(std::stop_token{}); }
 
     /// Acquires as acquire() does, but ends with `cancelled` when a stop is requested on `stop`. A pause then
@@ -186,7 +188,8 @@ public:
     }
 
     /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round, or at
-    /// its old end if that is later. Blocks for at most one node_timeout.
+    /// its old end if that is later. Blocks for at most one node_timeout. (Nodes::ask() says when each call
+    /// of a RedisNodes can take an eighth longer.)
     ///
     /// - `lost`: the validity has ended, or less than a majority of the nodes can still have the key. valid()
     ///   is false from now on, and the watchdog, if there is one, reports the loss. But if the watchdog has
@@ -202,15 +205,15 @@ public:
     /// extending the lock at that moment.
     ///
     /// - Success: the validity had not ended when the release began, and a majority has confirmed the
-    /// release.
+    ///   release.
     /// - `lost`: the validity had ended before, or less than a majority of the nodes could still have the
     ///   key. Keys of other clients are not touched.
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is
-    /// unconfirmed, so that release() can be called again, if no majority has answered, or if the result is
-    /// `no_quorum`. Otherwise, and always if the validity has ended by the end of the call, it is free.
+    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free if
+    /// the validity has ended by the end of the call, or if a majority has answered and the result is not
+    /// `no_quorum`. Otherwise it is unconfirmed, and release() can be called again.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its
@@ -243,8 +246,8 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    /// Releases the lock without waiting for answers. (With LockOptions::fair, does what release() does.) The
-    /// lock is then free. Blocks in three cases only:
+    /// Releases the lock without waiting for answers. The lock is then free. With LockOptions::fair, does
+    /// what release() does. Otherwise blocks in three cases only:
     ///
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.

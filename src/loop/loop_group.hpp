@@ -25,9 +25,9 @@ class LoopGroup;
 /// releases, which the destructor of the RedisNodes sends. All threads may share it.
 class FormerGroups {
 public:
-    /// Keeps the group until close(). A later call of this function or of unused() drops it once it is
-    /// unused, and either has nothing left to send or was detached more than a node_timeout ago. Does nothing
-    /// after close().
+    /// Keeps the group until close(). Each later call of this function or of unused() drops the groups that
+    /// no lock uses, and that have nothing left to send or were detached more than a node_timeout ago. Does
+    /// nothing after close().
     void add(std::shared_ptr<LoopGroup> group);
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;
@@ -48,7 +48,7 @@ private:
     bool closed_ = false;
 };
 
-/// The base of a group, which is initialised before its task, because the task uses the scheduler.
+/// A base class of the group, so that `scheduler` exists before the base class Task, which needs it.
 struct SchedulerOwner {
     const std::shared_ptr<Scheduler> scheduler;
 };

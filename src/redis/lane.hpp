@@ -8,9 +8,9 @@
 //     lane      | rounds that the leader makes
 //     ----------+--------------------------------------------------------------------------------------------
 //     all       | those of all threads that come; the other threads sleep
-//     followers | mostly its own only. Others may come if their commands must follow a command that has no
-//               | reply yet. If there is no such command, the lane can be *closed*: the leader waits for a
-//               | reply in a recv() that blocks
+//     followers | mostly its own only. Others may come while there is a command without a reply that their
+//               | commands must follow. While there is none, the lane can be *closed*: nobody may come, and
+//               | the leader waits for a reply in a recv() that blocks
 //
 // The life of a round:
 //
@@ -39,9 +39,9 @@
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: first one
 //    whose round is active, otherwise one in the inbox. It looks into the inbox, and stops leading if nobody
 //    is there, in one section under the mutex. So there is never a sleeping thread without a leader.
-// 5. If no active round has such a thread, the leader writes all collected commands, even behind pending
-//    replies, before it looks into the inbox. If nobody leads then, a background task, which leads for a
-//    moment, sends what the sockets have not accepted.
+// 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
+//    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
+//    which leads for a moment, sends what the sockets have not accepted.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
 //    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. A
 //    thread of a watchdog leaves it at the end, or at once if it does not wait for replies (Follows). If
@@ -119,7 +119,7 @@ public:
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
     bool is_stalled() const noexcept { return stalled_; }
 
-    /// Returns the number of rounds that the leader has not begun.
+    /// For tests: returns the number of rounds that the leader has not begun.
     std::size_t new_rounds() const;
 
     /// Requires that no round is under way.
@@ -160,6 +160,7 @@ private:
     Clock::time_point write();
     bool receive(Asker& own, Clock::time_point until);
     void poll(Clock::time_point until);
+    /// Returns true if the round of another thread may come now. If not, the lane can be closed.
     bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
     void make_wakeup();
     void take_ready();
@@ -206,7 +207,8 @@ private:
     bool is_alone_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};
 
-    std::atomic<Clock::time_point> unsent_since_{};  // or since check_silence() has sent something
+    // When the background task was started, or check_silence() has sent something in it.
+    std::atomic<Clock::time_point> unsent_since_{};
     std::unique_ptr<BackgroundTask> sender_{};
 };
 

@@ -9,7 +9,8 @@
 //              | gets no new commands. Only releases, and deletions   | give_up_releases() → silent
 //              | of a description, may follow a command on it.        |
 //     silent   | It drains, but no reply has come for a node_timeout. | reuse() → current
-//              | Its releases were sent again on another connection.  |
+//              | give_up_releases() has taken releases off it, which  |
+//              | were sent again on another connection.               |
 //
 // Draining connections are kept because the release of a SET must be written on the connection on which the
 // SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md).
@@ -90,8 +91,9 @@ public:
 
     // ---- Its end
 
-    /// The connection keeps its pending replies, but no SET is written on it any more. It is over when it has
-    /// drained for as long as a key of its commands can live, and for a minute at least, from `since` on.
+    /// The connection keeps its pending replies, but no SET is written on it any more. It is over at the
+    /// latest when it has drained for as long as a key of its commands can live, and for a minute at least,
+    /// from `since` on.
     void start_draining(Clock::time_point since) noexcept;
     /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
     /// that there is no current one.
@@ -99,8 +101,8 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for a node_timeout, and the state can change for this reason:
-    /// start_draining() or give_up_releases() should be called.
+    /// Returns true if a reply has been missing for so long that the state can change: start_draining() or
+    /// give_up_releases() should be called.
     bool is_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();
@@ -128,7 +130,7 @@ private:
     std::vector<ConnectionUser*> waiting_{};  // users that wait until they may write; null if one has left
     bool is_continuing_ = false;              // let_write() is continuing the users in waiting_
     bool has_replied_ = false;                // since the last write
-    bool has_unwritten_leases_ = false;       // other commands than releases are still to be written
+    bool has_unwritten_leases_ = false;       // a SET or an extension is still to be written
     Clock::time_point collected_since_ = Clock::never();
     Clock::time_point last_reply_{};
 };

@@ -25,14 +25,14 @@
 
 namespace redlock {
 
-/// The largest number of draining connections to a node in one lane. If all lanes together have more, a lane
-/// that begins a connection breaks one of its own which was never ready (Node::limit_draining()). Otherwise a
-/// silent node could take all descriptors of the process.
+/// The largest number of draining connections to a node. If one lane has more, its oldest is broken. If all
+/// lanes together have more, only one is broken that has nothing to wait for (Node::limit_draining()).
+/// Without a limit, a silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
 struct CheckOut {
-    /// Null if the node is not asked, because it is in back-off or because of the `obstacle`.
+    /// Null if the node is not asked, because it is not trusted or because of the `obstacle`.
     Link* connection = nullptr;
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
@@ -102,7 +102,8 @@ public:
     /// Writes all collected commands, and returns what is left to do.
     Rest write_all(Clock::time_point now);
     /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
-    /// has come for a node_timeout are sent again on another one. Returns true if there were any.
+    /// has come for a node_timeout are sent again on another one, except those that must not be (see the
+    /// table in kept_releases.hpp). Returns true if there were any.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections on which a release is still not written whole.
     /// The release is kept for the other lanes and loops.

@@ -17,8 +17,8 @@
 //
 // Any thread may call the functions. Those that read or change the knowledge lock the mutex of the object for
 // themselves, but never during a system call (except for a random number after a failure). Those that say so
-// do not lock it while the node is *calm*: it has not failed since it has last answered in time. Otherwise a
-// thread of low priority could lose its processor with a mutex that the others need.
+// do not lock it while the node is *calm*: it has not failed since it has last answered in time. If each
+// round locked it, a thread of low priority could lose its processor with a mutex that the others need.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -5,11 +5,12 @@
 // A release must arrive, or its keys stay until their ttl ends. From its sending until its reply, it is in
 // one of these places:
 //
-//     place                          | it leaves the place, and is
+//     place                          | what happens there → what follows, or the next place
 //     -------------------------------+-----------------------------------------------------------------------
 //     PendingReplies of a connection,| answered, or refused for good → done
 //     its round awaits the reply     | refused in this form → written again by its round
-//                                    | a Redis Cluster names another server → sent there by its round
+//                                    | a Redis Cluster names another server → sent there by its round, or, if
+//                                    | that cannot follow, the KeptReleases of that server
 //                                    | refused for now → here, for a pause (after NOREPLICAS of a server that
 //                                    | Sentinels name, its round sends it once more as well)
 //                                    | on a connection that breaks → sent once more by its round
@@ -52,8 +53,9 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
-    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not to
-    /// blame for the end of the connection: it has answered on it, or another server is to get them.
+    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not to blame
+    /// for the end of the connection: it has answered on it, this client had no memory, or another server is
+    /// to get them. It is also true if the connection has not ended, but is silent.
     ///
     /// If the server has refused a release for now, on a connection that is in order, no release of the node
     /// is sent again before `not_before`, because the server would probably refuse it again.
@@ -70,16 +72,17 @@ public:
 
     bool none() const noexcept { return !any_; }
 
-    /// Returns false before `not_before` of keep(). Returns false, too, if the server does not answer
-    /// now, unless one of the releases was kept with `may_try_at_once`. So a server that has ended gets one
-    /// attempt, and the next one when it answers again.
+    /// Returns false before `not_before` of keep(). Returns false, too, if the server does not answer now (is
+    /// not trusted), unless one of the releases was kept with `may_try_at_once`. So a server that has ended
+    /// gets one attempt, and the next one when it answers again.
     bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
         return may_send_locked(answers, now);
     }
 
-    /// Calls `send` with each release, the oldest first, and then forgets them all. Does nothing unless
-    /// may_send(). `send` must not call any function of this object. If it throws, all releases are kept.
+    /// Calls `send` with each of the newest max_kept_releases, the oldest of them first, and then forgets
+    /// all. Does nothing unless may_send(). `send` must not call any function of this object. If it throws,
+    /// all releases are kept.
     template <class Send>
     void send_again(bool answers, Clock::time_point now, Send send) {
         const std::lock_guard guard{mutex_};

@@ -36,8 +36,9 @@ struct LaneSituation {
 /// one.
 ///
 /// This is asked only if no command that this one must not overtake is unanswered. Otherwise the round uses
-/// the lane of that command, even if another thread makes a round on it. (The extensions of a watchdog leave
-/// out the nodes from which the reply is missing.) The first row that applies decides:
+/// the lane of that command, even if another thread makes a round on it (but a SET follows a release only if
+/// no round uses the lane, see Lanes). The extensions of a watchdog leave out the nodes from which the reply
+/// is missing. The first row that applies decides:
 ///
 ///     situation                   | shares a lane
 ///     ----------------------------+--------------

@@ -10,8 +10,9 @@
 //      drift allows for clocks that run at different rates.)
 //   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
-//      reached. This includes the nodes that refused, as the specification says. After a random pause, it
-//      begins again with step 1 (acquire.hpp).
+//      reached. This includes the nodes that refused, as the specification says. It does not include a node
+//      that has answered with an error such as BUSY, which says that nothing was executed. After a random
+//      pause, the client begins again with step 1 (acquire.hpp).
 //
 // To extend the lock, the client does steps 1 to 4 with another command. If the key still has the owner, this
 // command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
