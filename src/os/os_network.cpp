@@ -1,6 +1,6 @@
 #include "os_network.hpp"
 
-#include <redlock/detail/memory.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include "background_thread.hpp"
 #include "socket.hpp"
@@ -162,39 +162,34 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
 
 namespace {
 
-/// A pipe. In a child of fork(), does nothing: the thread that waits is not in the child, and the child may
-/// have closed the descriptors.
-class OsWakeup final : public Wakeup {
+/// A descriptor that becomes readable when `stop` is requested. There is none (-1) if `stop` can never be
+/// requested, or if no pipe is available.
+class StopDescriptor : detail::NotCopied {
 public:
-    explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}
-    ~OsWakeup() override {
-        if (!open_->in_owning_process()) return;
-        for (const int fd : ends_) {
-            if (fd < 0) continue;
-            open_->remove(fd);
-            ::close(fd);
-        }
+    explicit StopDescriptor(const std::stop_token& stop) {
+        if (!stop.stop_possible() || !make_pipe(ends_)) return;
+        callback_.emplace(stop, Write{ends_[1]});
+    }
+    ~StopDescriptor() {
+        callback_.reset();
+        for (const int fd : ends_)
+            if (fd >= 0) ::close(fd);
     }
 
-    /// Returns false if there is no pipe, or no memory to list it.
-    bool open() noexcept {
-        return make_pipe(ends_) && detail::has_memory_for([this] {
-                   for (const int fd : ends_) open_->add(fd);
-               });
-    }
-
-    PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
-    void wake() noexcept override {
-        if (open_->in_owning_process()) (void)!::write(ends_[1], "", 1);
-    }
-    void reset() noexcept override {
-        std::array<char, 64> bytes;
-        if (open_->in_owning_process()) (void)!::read(ends_[0], bytes.data(), bytes.size());
-    }
+    int fd() const noexcept { return ends_[0]; }
 
 private:
-    const std::shared_ptr<OpenDescriptors> open_;
+    struct Write {
+        int fd;
+        std::int64_t process = this_process();
+        /// Does nothing in a child of fork() that requests the stop. The thread that waits is not in the
+        /// child, and the child may have closed the descriptor.
+        void operator()() const noexcept {
+            if (process == this_process()) (void)!::write(fd, "", 1);
+        }
+    };
     std::array<int, 2> ends_{-1, -1};
+    std::optional<std::stop_callback<Write>> callback_{};
 };
 
 }  // namespace
@@ -217,13 +212,11 @@ void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_p
             .fd = entries[i].fd,
             .events = static_cast<short>((entries[i].reads ? POLLIN : 0) | (entries[i].writes ? POLLOUT : 0)),
             .revents = 0};
-    std::optional<OsWakeup> stopped;  // empty if `stop` can never be requested
-    if (stop.stop_possible() && !stopped.emplace(open_).open()) stopped.reset();
-    const std::stop_callback wakes{stopped ? stop : std::stop_token{}, [&stopped] { stopped->wake(); }};
-    if (stopped) fds[count] = {.fd = stopped->poll_entry().fd, .events = POLLIN, .revents = 0};
+    const StopDescriptor stopped{stop};
+    fds[count] = {.fd = stopped.fd(), .events = POLLIN, .revents = 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     const auto wait = std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours{1});
-    const auto polled = static_cast<nfds_t>(stopped ? count + 1 : count);
+    const auto polled = static_cast<nfds_t>(stopped.fd() < 0 ? count : count + 1);
     if (::poll(fds.data(), polled, static_cast<int>(wait.count())) <= 0) return;
     for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
 }
@@ -231,6 +224,45 @@ void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_p
 std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function function) {
     return make_background_thread(clock(), std::move(function));
 }
+
+namespace {
+
+/// In a child of fork(), does nothing: the thread that waits is not in the child, and the child may have
+/// closed the descriptors.
+class OsWakeup final : public Wakeup {
+public:
+    explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}
+    ~OsWakeup() override {
+        if (!open_->in_owning_process()) return;
+        for (const int fd : ends_) {
+            if (fd < 0) continue;
+            open_->remove(fd);
+            ::close(fd);
+        }
+    }
+
+    /// Returns false if there is no pipe. Throws std::bad_alloc.
+    bool open() {
+        if (!make_pipe(ends_)) return false;
+        for (const int fd : ends_) open_->add(fd);
+        return true;
+    }
+
+    PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
+    void wake() noexcept override {
+        if (open_->in_owning_process()) (void)!::write(ends_[1], "", 1);
+    }
+    void reset() noexcept override {
+        std::array<char, 64> bytes;
+        if (open_->in_owning_process()) (void)!::read(ends_[0], bytes.data(), bytes.size());
+    }
+
+private:
+    const std::shared_ptr<OpenDescriptors> open_;
+    std::array<int, 2> ends_{-1, -1};
+};
+
+}  // namespace
 
 std::unique_ptr<Wakeup> OsNetwork::make_wakeup() {
     auto wakeup = std::make_unique<OsWakeup>(open_);
