@@ -56,8 +56,7 @@ std::unique_ptr<Listener> ListenerPool::check_out(Clock::time_point now, bool ma
         listener->advance();
         (void)connection.take_messages();  // for an earlier waiter
         const bool is_old = now - connection.since() >= max_idle_time;
-        const bool is_former = config_.has_sentinels() && server.is_former(connection);
-        if (listener->listens() && !is_old && !is_former) return listener;
+        if (listener->listens() && !is_old && !server.is_former(connection)) return listener;
         server.disconnected(connection);
     }
     auto [found, first] = server.addresses(config_);

@@ -326,13 +326,16 @@ void Node::close_connections(Clock::time_point now) noexcept {
 
 // ---- Only if Sentinels name the server
 
-/// Breaks the connections to a former master, which may be frozen. When it runs again, it would execute a SET
-/// whose lease has expired meanwhile (docs/protocol.md, Promotion).
+/// If the Sentinels name another server than before, breaks the connections to the former master. The former
+/// master may be frozen. When it runs again, it would execute a SET whose lease has expired meanwhile
+/// (docs/protocol.md, Promotion).
 void Node::drop_former() {
     if (!config_.has_sentinels()) return;
+    const auto master = config_.server->learn_master();
+    if (std::exchange(master_, master) == master) return;
     constexpr auto* why = "the Sentinels name another server";
     for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
-        if (!it->broken() && config_.server->is_former(*it)) it->fail(Errc::connection_failed, why);
+        if (config_.server->is_former(*it)) it->fail(Errc::connection_failed, why);
 }
 
 /// If the server was replaced in its Cluster, breaks all connections. It may be frozen, so it would not say

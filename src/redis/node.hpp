@@ -18,6 +18,7 @@
 #include "server.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -152,6 +153,7 @@ private:
     const Options options_;
 
     ListenerPool listeners_;
+    std::uint64_t master_ = 0;                    // Server::learn_master() when this object has looked last
     std::vector<std::unique_ptr<Link>> links_{};  // used by one thread at a time
 };
 

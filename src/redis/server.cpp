@@ -10,12 +10,10 @@
 
 namespace redlock {
 
-/// Returns the first address, which identifies the server. Returns one without bytes if none is known.
-static Address first_address(const Resolution& found) noexcept {
-    return found.done() && !found.addresses().empty() ? found.addresses().front() : Address{};
-}
-
-static std::string_view bytes_of(const Address& address) noexcept {
+/// Returns the bytes of the first address, which identify the server. Returns no bytes if none is known.
+static std::string_view address_bytes(const Resolution& found) {
+    if (!found.done() || found.addresses().empty()) return {};
+    const auto& address = found.addresses().front();
     return {reinterpret_cast<const char*>(&address.storage), address.length};
 }
 
@@ -87,7 +85,6 @@ Server::Addresses Server::addresses(const NodeConfig& config) {
         lock.unlock();
         found = config.find_server();
         lock.lock();
-        learn_master_locked();
         resolution_.swap(found);
     }
     return {resolution_, first_address_};
@@ -98,21 +95,23 @@ void Server::leave_address(const Connection& connection) noexcept {
     std::shared_ptr<Resolution> old;  // destroyed without the mutex
     const std::lock_guard guard{mutex_};
     first_address_ = connection.next_address();
-    learn_master_locked();
     if (resolution_ && resolution_->done()) resolution_.swap(old);
 }
 
-/// Remembers the server of the newest resolution, before another one replaces it.
-void Server::learn_master_locked() noexcept {
-    const auto found = resolution_ ? first_address(*resolution_) : Address{};
-    if (found.length > 0) named_ = found;
+std::uint64_t Server::learn_master() {
+    const std::lock_guard guard{mutex_};
+    const auto found = resolution_ ? address_bytes(*resolution_) : std::string_view{};
+    if (!found.empty() && found != named_) {
+        named_ = found;
+        ++masters_;
+    }
+    return masters_;
 }
 
 bool Server::is_former(const Connection& connection) noexcept {
-    const auto found = first_address(connection.resolution());
+    const auto found = address_bytes(connection.resolution());
     const std::lock_guard guard{mutex_};
-    learn_master_locked();
-    return named_.length > 0 && found.length > 0 && bytes_of(found) != bytes_of(named_);
+    return !named_.empty() && !found.empty() && found != named_;
 }
 
 // ---- For the observer

@@ -8,7 +8,7 @@
 //     the releases that it has to get again         | KeptReleases
 //     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
 //     first                                         |
-//     which server the Sentinels have named last    | is_former()
+//     which server the Sentinels have named last    | learn_master()
 //     how many connections of all lanes drain       | draining()
 //     the events that the observer has not got yet  | disconnected(), failed(), wrote(), ...
 //
@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -96,8 +97,10 @@ public:
     Addresses addresses(const NodeConfig& config);
     /// If the connection never got ready, its address may be dead, so the next one begins with another.
     void leave_address(const Connection& connection) noexcept;
-    /// Requires that Sentinels name the server. Returns true if the connection leads to a *former master*: to
-    /// another server than the one that they have named in the newest query that is over.
+    /// If the last query of the Sentinels is over, learns which server they have named. Returns a number that
+    /// grows when they name another server than before.
+    std::uint64_t learn_master();
+    /// Returns true if the connection leads to another server than learn_master() has learned last.
     bool is_former(const Connection& connection) noexcept;
 
     // ---- The draining connections of all lanes. They count themselves.
@@ -118,14 +121,14 @@ public:
 
 private:
     void add(NodeEvent event) noexcept;
-    void learn_master_locked() noexcept;
 
     std::mutex mutex_{};
     // Guarded by mutex_.
     detail::NodeHealth health_{};
     std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
     std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
-    Address named_{};                // that the Sentinels have named last
+    std::string named_{};            // bytes of the address that the Sentinels have named last
+    std::uint64_t masters_ = 0;      // see learn_master()
     std::vector<NodeEvent> events_{};
 
     KeptReleases kept_{};  // has a mutex of its own
