@@ -13,7 +13,7 @@ unset CDPATH
 cd -- "$(dirname -- "$0")/.."
 quick=
 case ${1-} in
-'') quick=yes preset=release && set -- -L quick ;;
+'') quick=yes preset=release && export REDLOCK_UNITY_BUILD=ON && set -- -L quick ;;
 all) preset=release && shift && set -- -LE mutants "$@" ;;
 *) preset=$1 && shift ;;
 esac

@@ -36,8 +36,8 @@
 //   majority      more than half of the configured nodes, whether they are up or not
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
 //                 other, unless NodesOptions::round says otherwise. All other rounds first send to all nodes
-//                 that may have the key, and then await the answers. A node that has failed gets only
-//                 releases
+//                 that may have the key, and then await the answers. A node that has failed mostly gets
+//                 only releases
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
 //   validity      the time for which a holder may rely on the lock. It begins with the round that acquired or
 //                 last extended the lock, and lasts for ttl − drift, unless the lock turns out to be lost.

@@ -59,6 +59,8 @@ class Build:
         self.preludes = {}
         entries = json.loads((directory / "compile_commands.json").read_text())
         self.compile_commands = {entry["file"]: entry for entry in entries}
+        if str(ROOT / "tests/mutants/engine.cpp") not in self.compile_commands:
+            raise SystemExit(f"{directory} compiles several sources together: run \"cmake --preset release\", and build")
 
     def command(self, source):
         """Returns the command that compiles `source` unoptimised, by clang++ if found: it is twice as fast."""

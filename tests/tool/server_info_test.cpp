@@ -51,11 +51,12 @@ TEST(AnAge, IsShownInTheUnitThatFits) {
 // The name of one master may be the beginning of the name of another one.
 TEST(ServerInfo, CountsTheSentinelsOfTheMaster) {
     const std::string info =
-        "# Sentinel\r\nsentinel_masters:2\r\nmaster0:name=orders-2,status=ok,slaves=1,sentinels=5\r\n"
+        "# Sentinel\r\nsentinel_masters:3\r\nmaster2:name=half,status=ok\r\n"
+        "master0:name=orders-2,status=ok,slaves=1,sentinels=5\r\n"
         "master1:name=orders,status=ok,slaves=1,sentinels=3\r\n";
     EXPECT_EQ(sentinels_in(info, "orders"), 3U);
     EXPECT_EQ(sentinels_in(info, "orders-2"), 5U);
-    for (const auto* const unknown : {"order", "orders-"}) EXPECT_FALSE(sentinels_in(info, unknown));
+    for (const auto* const unknown : {"order", "orders-", "half"}) EXPECT_FALSE(sentinels_in(info, unknown));
 }
 
 // Not even a sign: the numbers of a server are never negative.

@@ -23,7 +23,7 @@ void LatencyHistogram::add(const LatencyHistogram& other) {
 }
 
 auto LatencyHistogram::percentile(double percent) const -> Span {
-    const auto wanted = std::max(std::ceil(percent * static_cast<double>(total_) / 100), 1.0);
+    const auto wanted = std::max(std::ceil(percent * static_cast<double>(total_) / 100 - 1e-6), 1.0);
     std::uint64_t seen = 0;
     for (const auto& [last, count] : counts_)
         if (static_cast<double>(seen += count) >= wanted) return std::min(last, largest_);

@@ -101,7 +101,7 @@ private:
         failover.sentinels = sentinels_of_master();
     }
 
-    /// Asks the first Sentinel of the address that answers.
+    /// Asks the Sentinels of the address until one tells the number.
     std::optional<std::uint64_t> sentinels_of_master() const {
         for (const auto& sentinel : admin_.endpoint().sentinels) {
             AdminConnection connection{sentinel, plan_.nodes.node_timeout};

@@ -2,6 +2,7 @@
 
 #include "wire/reply.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace redlock::tool {
@@ -43,11 +44,12 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master) {
     // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
     constexpr std::string_view field = ",sentinels=";
-    const auto line = info.find(":name=" + master + ",");
-    const auto at = info.find(field, line);
+    info.remove_prefix(std::min(info.find(":name=" + master + ","), info.size()));
+    info = info.substr(0, info.find_first_of("\r\n"));
+    const auto at = info.find(field);
     if (at == info.npos) return std::nullopt;
     info.remove_prefix(at + field.size());
-    return whole_number(info.substr(0, info.find_first_of(",\r\n")));
+    return whole_number(info.substr(0, info.find(',')));
 }
 
 Version parse_version(std::string_view text) {
