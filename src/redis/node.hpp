@@ -100,7 +100,7 @@ public:
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
     /// function again at the latest. Disconnects the connections that are not needed any more.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
-    /// Writes all collected commands, and returns what is left to do.
+    /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
     /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
     /// has come for a node_timeout are sent again on another one, except those that must not be (see the

@@ -125,7 +125,8 @@ public:
     }
 
 private:
-    // Longer commands are made anew for each node. Without {}, which would set all bytes to zero.
+    // Longer commands are made anew for each node. The bytes are not set to zero, which would take time in
+    // each round.
     std::array<char, 512> bytes_;
     std::size_t size_ = 0;
     const Form* form_ = nullptr;  // null if nothing is kept
