@@ -151,10 +151,10 @@ public:
     /// - A lapsed or unconfirmed lock is first released as by unlock().
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
-    /// - With LockOptions::fencing, an attempt can need further rounds: usually none, one if the nodes have
-    ///   counted different numbers of holders, and one more for each node whose number is wrong, as long as
-    ///   the others are a majority. Because less than a majority can be wrong, there are at most (N + 1) / 2,
-    ///   rounded down. They take one node_timeout each.
+    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout each. Usually it
+    ///   needs none. It needs one if the nodes have counted different numbers of holders, and one more for
+    ///   each node whose number is wrong. A majority must be right, so these are at most (N + 1) / 2 rounds
+    ///   (rounded down).
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the

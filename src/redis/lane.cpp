@@ -132,7 +132,7 @@ Lane::~Lane() {
 }
 
 bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
-               Follows follows) {
+               Patience patience) {
     auto own = take_asker();
     own->begin(requests, limits, tallies);
     bool is_first = false;
@@ -141,16 +141,16 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
     Clock::time_point start;
     if (waited == Waited::not_yet) {
         start = network_.clock().now();
-        waited = sleep(*own, is_first, start, follows);
+        waited = sleep(*own, is_first, start, patience);
     }
     if (waited == Waited::until_it_leads) lead(*own);
     if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
         const auto now = network_.clock().now();
         report_left(requests, tallies, waited == Waited::in_vain,
-                    follows == Follows::not_at_all ? Errc::not_awaited
-                    : now < limits.deadline        ? Errc::timed_out
-                                                   : Errc::deadline);
+                    patience == Patience::none ? Errc::not_awaited
+                    : now < limits.deadline    ? Errc::timed_out
+                                               : Errc::deadline);
         group_.notify(requests, tallies, now - start);
         return true;
     }
@@ -205,10 +205,10 @@ auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
 }
 
 /// Sleeps while another thread makes the round. If this takes too long, leaves the round.
-auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Follows follows) -> Waited {
-    if (follows == Follows::not_at_all) return leave(own);
+auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience) -> Waited {
+    if (patience == Patience::none) return leave(own);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command), own.limits);
-    const auto grace = follows == Follows::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
+    const auto grace = patience == Patience::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
     const auto time_left = own.limits.deadline - start;
     auto waited = Waited::not_yet;
     if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
@@ -289,7 +289,7 @@ void Lane::lead(Asker& own) noexcept {
 /// Has another thread lead, or the background task if something is left to do.
 void Lane::stop_leading() noexcept {
     if (hand_over() == Rest::nothing) return;
-    unsent_since_ = network_.clock().now();
+    sender_since_ = network_.clock().now();
     sender_->start();
 }
 
@@ -555,10 +555,10 @@ Clock::time_point Lane::send_unsent(Clock::time_point now) {
     }
     (void)detail::has_memory_for([&] {  // otherwise the next call tries again
         read_all();
-        if (group_.check_silence(now)) unsent_since_ = now;
+        if (group_.check_silence(now)) sender_since_ = now;
     });
     find_unanswered();
-    const auto since = unsent_since_.load();
+    const auto since = sender_since_.load();
     const auto rest = hand_over();
     const auto end = since + node_timeout_;
     if (rest == Rest::nothing || now > end) return Clock::never();

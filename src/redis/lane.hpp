@@ -43,11 +43,18 @@
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
 //    which leads for a moment, sends what the sockets have not accepted.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
-//    *leaves* its round some time (time_to_end()) after the round should have ended, and wakes the leader. A
-//    thread of a watchdog leaves it at the end, or at once if it does not wait for replies (Follows). If
-//    the round is new, the thread takes it back, and nothing was sent. Otherwise the thread reports that the
-//    command may have been sent, and a release follows in a round of its own. In both cases it reports the
-//    nodes as timed out, or the deadline if that has passed, or, if it does not wait, as not awaited.
+//    *leaves* its round after a time (Patience, short for a watchdog), and wakes the leader:
+//
+//        the round  | what happens to it                   | what the thread reports of its nodes
+//        -----------+--------------------------------------+--------------------------------------------
+//        is new     | The thread takes it back. Nothing    | nothing was sent
+//                   | was sent.                            |
+//        was begun  | It belongs to the leader (rule 8). A | the command may have been sent, so a release
+//                   | release follows in a round of its    | follows
+//                   | own.                                 |
+//
+//    The cause that it reports is "timed out", or "deadline" if that has passed, or "not awaited" if the
+//    thread waits for no replies.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
 //    leaves. The leader begins it, hands it to the connections, and then ends it.
@@ -102,8 +109,8 @@ public:
     ~Lane();
 
     /// For how long a thread sleeps while another one makes its round.
-    enum class Follows : std::uint8_t {
-        not_at_all,  ///< It leaves the round at once. The leader sends the command.
+    enum class Patience : std::uint8_t {
+        none,  ///< It leaves the round at once. The leader sends the command.
         until_its_end,
         with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
     };
@@ -111,7 +118,7 @@ public:
     /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round(). Returns
     /// false, and does nothing, if the lane is closed, because there is nothing to follow any more.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
-             Follows follows = Follows::with_grace);
+             Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
@@ -145,7 +152,7 @@ private:
     void recycle(Asker& asker) noexcept;
     bool wake(Asker& asker, Waited reason) noexcept;
     std::optional<Waited> post(Asker& own, bool& is_first);
-    Waited sleep(Asker& own, bool is_first, Clock::time_point start, Follows follows);
+    Waited sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience);
     void wake_leader(const Asker& own);
     Waited leave(Asker& own);
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
@@ -207,8 +214,9 @@ private:
     bool is_alone_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};
 
-    // When the background task was started, or check_silence() has sent something in it.
-    std::atomic<Clock::time_point> unsent_since_{};
+    // The background task goes on for a node_timeout from here: since it was started, or since
+    // check_silence() has sent something in it.
+    std::atomic<Clock::time_point> sender_since_{};
     std::unique_ptr<BackgroundTask> sender_{};
 };
 

@@ -48,11 +48,12 @@ static bool leaves_nodes_out(std::span<const Request> requests) noexcept {
     return in_watchdog() && detail::effect_of(requests.front().command) == detail::KeyEffect::extends;
 }
 
-/// Returns for how long a round follows the leader. A watchdog must report losses in time.
-static Lane::Follows follows(const RoundLimits& limits) noexcept {
-    using Follows = Lane::Follows;
-    if (!in_watchdog()) return Follows::with_grace;
-    return limits.awaits_answers ? Follows::until_its_end : Follows::not_at_all;
+/// Returns for how long the thread sleeps while another one makes its round. A watchdog must report losses in
+/// time.
+static Lane::Patience patience_of(const RoundLimits& limits) noexcept {
+    using Patience = Lane::Patience;
+    if (!in_watchdog()) return Patience::with_grace;
+    return limits.awaits_answers ? Patience::until_its_end : Patience::none;
 }
 
 /// Returns the first lane for which `test` is true, or null.
@@ -208,10 +209,10 @@ void Lanes::make_round(std::span<const Request> requests, const RoundLimits& lim
         const auto lane = choose(requests, round.count());
         read_late();
         if (requests.size() == 1 && !leaves_nodes_out(requests)) {
-            made = lane->ask(requests, limits, tallies, follows(limits));
+            made = lane->ask(requests, limits, tallies, patience_of(limits));
         } else {
             const auto rest = without_overtaking(requests, *lane, tallies);
-            made = lane->ask(rest, limits, tallies, follows(limits));
+            made = lane->ask(rest, limits, tallies, patience_of(limits));
         }
     }
 }

@@ -132,15 +132,15 @@ public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
         : configs_(for_one_process(std::move(configs))),
           options_(options),
-          group_(configs_, options_, network_, processors()) {}
-    ~Impl() { former_->close(group_); }
+          lanes_(configs_, options_, network_, processors()) {}
+    ~Impl() { former_->close(lanes_); }
 
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
-    Lanes& group() noexcept { return group_; }
-    std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
-                                              const std::shared_ptr<loop::Scheduler>& scheduler) {
+    Lanes& lanes() noexcept { return lanes_; }
+    std::shared_ptr<loop::LoopGroup> loop_group_in(EventLoop& loop,
+                                                   const std::shared_ptr<loop::Scheduler>& scheduler) {
         return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
                                                  std::make_shared<OsNetwork>(network_), former_);
     }
@@ -150,7 +150,7 @@ private:
     const NodesOptions options_;
     const std::int64_t process_ = this_process();
     OsNetwork network_{options_.tcp_keepalive};
-    Lanes group_;
+    Lanes lanes_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 
@@ -187,16 +187,16 @@ Clock* RedisNodes::required_clock() const noexcept {
 }
 
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    own().group().ask(requests, limits, tallies);
+    own().lanes().ask(requests, limits, tallies);
 }
 
 std::unique_ptr<Waiter> RedisNodes::waiter() {
-    return own().group().waiter();
+    return own().lanes().waiter();
 }
 
 std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
                                                     const std::shared_ptr<loop::Scheduler>& scheduler) {
-    return own().group_in(loop, scheduler);
+    return own().loop_group_in(loop, scheduler);
 }
 
 /// Returns the state of this process. A child of fork() creates a state of its own and closes its copies of

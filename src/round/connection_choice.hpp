@@ -3,13 +3,16 @@
 // connections to the nodes, which one thread or event loop uses at a time. The functions are pure: they have
 // no sockets and no clock.
 //
-// All rounds of a lane use the same connection to a node, the *current* one. Therefore a release is written
-// behind its SET, and a SET behind an earlier release of its resource. If the connection drains in between, a
-// release still goes there, and a SET does not: if it overtakes the release, the node only refuses it. If the
-// node has timed out in a round, or a reply has been missing for longer than node_timeout, the current
-// connection *drains*: its pending replies are still read, and the next command begins a fresh connection,
-// which becomes the current one. A connection that is not ready is replaced only after max_connecting, and
-// then drains, too.
+// All rounds of a lane use the same connection to a node, the *current* one, so commands to a node stay in
+// their order. The current connection *drains* if the node has timed out in a round, if a reply has been
+// missing for longer than node_timeout, or if it is not ready after max_connecting. Its pending replies are
+// still read, and the next command begins a fresh connection, which becomes the current one. Then the order
+// matters in two cases:
+//
+//     a release of a SET that is pending   | It follows the SET on the connection that drains, because the
+//                                          | key would stay if the SET came later.
+//     a SET after a release of its         | It goes to the fresh connection. If it overtakes the release,
+//     resource that is pending             | the node only refuses it.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.
