@@ -176,7 +176,7 @@ TEST_F(Guardian, KeepsNoFileOpenAndEndsWithRedlock) {
 // As by `kill -9 -- -$PPID` in the first instant of the command. The guardian is made to be late.
 TEST_F(Guardian, LeavesTheProcessGroupBeforeTheCommandStarts) {
     auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_SETSID);
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_GUARDIAN);
     Tool tool{world.job("echo $$ >$DIR/q; mv $DIR/q $DIR/parent; kill -KILL -$PPID; exec sleep 1000"),
               environment};
     ASSERT_TRUE(world.comes("parent"));
@@ -245,16 +245,18 @@ TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
 }
 
 // An unprivileged guardian cannot ask the kernel never to be killed. The score is that of the caller, who may
-// have asked for the opposite.
-TEST_F(Guardian, TakesBackThatItIsToBeKilledFirst) {
+// have asked for the opposite. The guardian is made to be late.
+TEST_F(Guardian, TakesBackThatItIsToBeKilledFirstBeforeTheCommandStarts) {
     const std::string score = "/proc/self/oom_score_adj";
-    const auto job = find_guardian +
-                     "for i in $(seq 1000); do read score </proc/$g/oom_score_adj; "
-                     "[ $score = 0 ] && break; sleep 0.01; done; echo $score >$DIR/score";
+    const auto job = find_guardian + "cat /proc/$g/oom_score_adj >$DIR/score";
     std::vector<std::string> words{
-        "sh", "-c",
+        "sh",
+        "-c",
         "echo 500 >" + score + " && echo 0 >" + score + " && echo 500 >" + score + " || exit 99; exec \"$@\"",
-        "sh", REDLOCK_TOOL};
+        "sh",
+        "env",
+        "LD_PRELOAD=" REDLOCK_LATE_GUARDIAN,
+        REDLOCK_TOOL};
     for (auto& word : world.job(job)) words.push_back(word);
     ForkedChild run{[&](auto) {
         ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);  // fails for a user who does not have it anyway

@@ -120,10 +120,10 @@ void Guardian::record_exit(pid_t process, int status) noexcept {
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
     take_a_name();
+    ask_to_be_spared();
     ::close(pipe_[1]);  // otherwise the guardian would wait for its own end
     ::close(ready);
     keep_descriptor(pipe_[0], STDIN_FILENO);
-    ask_to_be_spared();
     wait_for_end_of(STDIN_FILENO);
     if (const pid_t group = shared_->group; group > 1) end(group);
     ::_exit(0);

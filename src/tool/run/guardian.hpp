@@ -31,7 +31,7 @@ public:
 
     /// Tells the guardian which process group it has to end. The child calls this function before it executes
     /// the command, so that no death of redlock can go unnoticed. Returns when the guardian has left the
-    /// session of redlock.
+    /// session of redlock, and has asked not to be killed before the command when memory is short.
     void guard(pid_t group) const noexcept;
 
     /// Tells the guardian when the lease ends. Another client can hold the lock from then on. Starts another
@@ -56,7 +56,7 @@ private:
     const std::chrono::nanoseconds grace_;
     Shared* shared_ = nullptr;
     std::array<int, 2> pipe_{-1, -1};  // only redlock has the writing end
-    int ready_ = -1;                   // another pipe, which ends when the guardian has left our session
+    int ready_ = -1;                   // another pipe, which ends when guard() may return
     pid_t id_ = -1;                    // -1 if the guardian has ended
     Clock::time_point started_at_{};
 };
