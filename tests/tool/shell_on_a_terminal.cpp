@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,13 @@ void ShellOnATerminal::close() {
 void ShellOnATerminal::type(const std::string& keys) {
     if (::write(terminal_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size()))
         throw std::system_error{errno, std::generic_category(), "typing"};
+}
+
+void ShellOnATerminal::widen() {
+    winsize size{};
+    ::ioctl(terminal_, TIOCGWINSZ, &size);
+    ++size.ws_col;
+    ::ioctl(terminal_, TIOCSWINSZ, &size);
 }
 
 bool ShellOnATerminal::shows(const std::string& text) {

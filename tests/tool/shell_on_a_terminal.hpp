@@ -28,6 +28,9 @@ public:
     void suspend() { type("\x1a"); }    // Ctrl-Z
     void quit() { type("\x1c"); }       // Ctrl-\, which must not be the last character of a comment
 
+    /// Makes the window one column wider.
+    void widen();
+
     /// Reads until `text` has come since the last call that found something; false if it does not.
     bool shows(const std::string& text);
 

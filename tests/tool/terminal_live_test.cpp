@@ -186,6 +186,20 @@ TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
     expect_status(0);
 }
 
+// In a pipeline, the command is not in the foreground group, to which the kernel sends the signal.
+TEST_F(Terminal, TellsTheCommandThatTheWindowHasANewSize) {
+    for (const auto* const pipeline : {"", " | cat"}) {
+        shell.enter(redlock_run("job -- sh -c 'trap \"echo re\"\"sized\" WINCH; " + until_go + "'") +
+                    pipeline);
+        ASSERT_TRUE(world.comes("begun")) << shell.screen();
+        shell.widen();
+        EXPECT_TRUE(shell.shows("resized")) << pipeline << shell.screen();
+        world.touch("go");
+        expect_status(0);
+        for (const auto* const file : {"go", "begun"}) std::filesystem::remove(world.file(file));
+    }
+}
+
 // Both want it: who reads gets it.
 TEST_F(Terminal, CanBeReadByTheCommandAndItsPipeline) {
     shell.enter(redlock_run("job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_go +
@@ -325,6 +339,15 @@ TEST_F(Terminal, CtrlZStopsRedlockAsWellIfTheCommandStoppedItself) {
         EXPECT_TRUE(unlocked());
         for (const auto* const file : {"go", "begun", "continued"}) std::filesystem::remove(world.file(file));
     }
+}
+
+TEST_F(Terminal, ANewSizeOfTheWindowDoesNotContinueACommandThatStoppedItself) {
+    shell.enter(redlock_run("job -- bash -c '" + stop_itself + "; exit 6'"));
+    ASSERT_TRUE(shell.shows("the command is stopped")) << shell.screen();
+    shell.widen();
+    EXPECT_FALSE(wait_until([&] { return world.has("continued"); }, 300ms));
+    shell.interrupt();
+    expect_status(130);
 }
 
 // Another process continues the command, as a debugger does.
