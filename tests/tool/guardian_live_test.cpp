@@ -348,8 +348,9 @@ private:
     bool limited_ = false;
 };
 
-// A part of the command eats up the memory. redlock run is killed for it, then the part: the rest of the
-// command is left. The guardian would be the second to be killed.
+// A part of the command eats up the memory. The kernel kills redlock run for it, then the part, which ignores
+// SIGTERM. The guardian would be the second to be killed. While the kernel takes back the memory of the part,
+// it can kill one process more, the largest. So the rest of the command is larger than the guardian.
 TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
     MemoryGroup memory{"64M"};
     if (!memory.exists()) GTEST_SKIP() << "no memory control group may be made here";
@@ -357,13 +358,13 @@ TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
     environment.push_back("GROUP=" + memory.path());
     const auto script =
         "echo 0 >/proc/self/oom_score_adj; { until [ -e $DIR/parent ]; do sleep 0.01; done; "
-        "exec tail /dev/zero; } & " +
+        "trap '' TERM; exec tail /dev/zero; } & large=$(head -c 4000000 /dev/zero | tr '\\0' x); " +
         stubborn;
     std::vector<std::string> words{"sh", "-c",
                                    "echo $$ >$GROUP/cgroup.procs; echo 1000 >/proc/self/oom_score_adj; "
                                    "exec \"$@\"",
                                    "sh", REDLOCK_TOOL};
-    for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "0.1"})) words.push_back(word);
+    for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "1"})) words.push_back(word);
     support::ChildProcess run{{words, environment}};
     ASSERT_TRUE(world.comes("parent"));
     EXPECT_TRUE(wait_until([&] { return !run.running(); }));
