@@ -465,7 +465,7 @@ TEST_F(SharedRoundsOfThreads, AreLeftSoonIfTheyAwaitNoAnswer) {
 
 TEST_F(SharedRoundsOfThreads, AreNotAwaitedIfTheirThreadDoesNotFollowTheLeader) {
     auto& handed_over = release("theirs", {.awaits_answers = false});
-    network.during_wait([&] { handed_over.ask(*rounds, Lane::Follows::not_at_all); });
+    network.during_wait([&] { handed_over.ask(*rounds, Lane::Patience::none); });
     make(set("mine"));
     for (std::size_t node = 0; node < size; ++node) {
         EXPECT_TRUE(handed_over.tally[node].sent);
