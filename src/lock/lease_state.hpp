@@ -13,22 +13,22 @@
 //                 |                                              | and there is a watchdog → stopping
 //                 |                                              | report_loss(), request_stop() → ending
 //                 |                                              | end_watch() → unwatched
-//                 |                                              | begin_release() → unconfirmed
+//                 |                                              | begin_release() → releasing
 //     found_lost  | a renewal has found the loss, which will be  | as live
 //                 | reported                                     |
 //     stopping    | an extension by the holder has found the     | as live
 //                 | loss, and requests a stop on lost(); the     |
 //                 | loss will be reported                        |
 //     ending      | the lease is not extended any more; a stop   | end_watch() → unwatched
-//                 | is requested on lost(), and then on_lost is  | begin_release() → unconfirmed
+//                 | is requested on lost(), and then on_lost is  | begin_release() → releasing
 //                 | called if report_loss() has led here         |
-//     unwatched   | as ending, but on_lost is not called         | begin_release() → unconfirmed
-//     unconfirmed | the release has begun, and may have to be    | end_release(), if it need not be repeated
+//     unwatched   | as ending, but on_lost is not called         | begin_release() → releasing
+//     releasing   | the release has begun, and may have to be    | end_release(), if it need not be repeated
 //                 | repeated                                     | → free
 //
 // From each state, forget() leads to free. All other calls leave the state as it is.
 //
-// The lease can be used until `valid_until`, except in the states free and unconfirmed. With
+// The lease can be used until `valid_until`, except in the states free and releasing. With
 // LockOptions::margin, the loss is reported that much before `valid_until`, so that the holder can finish its
 // work.
 //
@@ -172,7 +172,7 @@ public:
             before = lease_;
             if (state_ == State::stopping || state_ == State::ending) stopping = stop_when_lost_;
             lease_.released = true;
-            state_ = State::unconfirmed;
+            state_ = State::releasing;
         }
         // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
         // that it runs.
@@ -227,7 +227,7 @@ public:
     /// lost(). Therefore begin_release() need not wait for a stop after this call.
     void end_watch(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number) && state_ != State::unconfirmed) state_ = State::unwatched;
+        if (is_current_locked(number) && state_ != State::releasing) state_ = State::unwatched;
     }
 
     // ---- For the watchdog
@@ -301,7 +301,7 @@ public:
     }
 
 private:
-    enum class State : std::uint8_t { free, live, found_lost, stopping, ending, unwatched, unconfirmed };
+    enum class State : std::uint8_t { free, live, found_lost, stopping, ending, unwatched, releasing };
 
     algorithm::LeaseRequest request_for(Resources resources) const noexcept {
         return {resources,        options_.ttl,  options_.drift_factor,

@@ -185,7 +185,7 @@ void LoopGroup::detach() noexcept {
     for (const auto& node : group_.nodes()) node->listeners().drop_all();
     network_.watches().detach();
     watched_.clear();
-    SchedulerOwner::scheduler->set_last(nullptr);
+    SchedulerOwner::scheduler->set_end_of_turn(nullptr);
     detached_at_ = clock().now();
     (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
         (void)NodeGroup::send_the_rest(std::array{&group_}, clock().now() + std::chrono::milliseconds{1},

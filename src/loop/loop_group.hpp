@@ -66,9 +66,9 @@ public:
           former_(std::move(former)),
           network_(loop, std::move(system)),
           group_(configs, options, network_) {
-        SchedulerOwner::scheduler->set_last(this);
+        SchedulerOwner::scheduler->set_end_of_turn(this);
     }
-    ~LoopGroup() override { SchedulerOwner::scheduler->set_last(nullptr); }
+    ~LoopGroup() override { SchedulerOwner::scheduler->set_end_of_turn(nullptr); }
 
     std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                         const RoundLimits& limits, std::span<Tally> tallies) override;

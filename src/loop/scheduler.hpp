@@ -69,7 +69,7 @@ public:
     void woken() noexcept { wakes_at_ = Clock::never(); }
 
     /// Sets a task that run() calls behind all others, so that it ends the turn of the loop; null for none.
-    void set_last(Task* task) noexcept { last_ = task; }
+    void set_end_of_turn(Task* task) noexcept { last_ = task; }
 
     /// Ends the use of the loop. Tasks are not called any more.
     void detach() noexcept;

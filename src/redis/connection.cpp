@@ -192,7 +192,7 @@ void Connection::begin_handshake() {
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
     run_or_break([&] {
         for (auto step = step_; step != Step::done; step = step_after(step)) {
-            pending_.sent_first();
+            pending_.add_first();
             if (step == Step::select)
                 detail::append(outgoing(), {"SELECT", std::to_string(config_.endpoint.database)});
             else if (step == Step::servers)
@@ -243,7 +243,7 @@ void Connection::begin_query(Step step, std::initializer_list<detail::Word> word
     state_ = State::handshaking;
     step_ = step;
     run_or_break([&] {
-        pending_.sent_other(nullptr).handshake = true;
+        pending_.add_other(nullptr).handshake = true;
         detail::append(outgoing(), words);
     });
     flush();
@@ -328,7 +328,7 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 void Connection::repeat(const PendingReply& release) {
     run_or_break([&] {
         if (release.asking) write_asking();
-        const auto& sent = pending_.sent_again(release);
+        const auto& sent = pending_.add_repetition(release);
         if (established()) ++collected_;
         detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
                        detail::ScriptForm::whole);
@@ -339,7 +339,7 @@ void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
     pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
     run_or_break([&] {
-        pending_.sent_other(this);
+        pending_.add_other(this);
         detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end()));
     });
     flush();
@@ -356,7 +356,7 @@ void Connection::write(const Command& command, const detail::Script* script, boo
                        Asking asking) {
     run_or_break([&] {
         if (asking == Asking::yes) write_asking();
-        auto& sent = pending_.sent(command, &requester);
+        auto& sent = pending_.add(command, &requester);
         sent.asking = asking == Asking::yes;
         if (command.hold_remaining > command.hold_remaining.zero())
             sent.hold_until = network_.clock().now() + command.hold_remaining;
@@ -376,7 +376,7 @@ void Connection::write(const Command& command, const detail::Script* script, boo
 /// Appends ASKING. Nobody awaits its reply: without the permission, the server answers the next command with
 /// MOVED.
 void Connection::write_asking() {
-    pending_.sent_other(nullptr);
+    pending_.add_other(nullptr);
     if (established()) ++collected_;
     detail::append(outgoing_command(), {"ASKING"});
 }
@@ -535,7 +535,7 @@ void Connection::keep_refused(const PendingReply& release) {
     if (!config_.server) return;
     detail::PendingReplies kept;
     const auto keep = [&](const PendingReply& it) {
-        kept.sent_again(it).repeats = detail::is_refused_for_now(incoming_) ? std::uint8_t{} : it.repeats;
+        kept.add_repetition(it).repeats = detail::is_refused_for_now(incoming_) ? std::uint8_t{} : it.repeats;
     };
     if (incoming_.is_error("TRYAGAIN") && release.resources.size() > 1) {
         // Their slot is being moved. A release of one resource is executed wherever its key is.

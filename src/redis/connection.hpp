@@ -176,7 +176,7 @@ public:
 
     /// Returns true if bytes can be read, or if the server has closed the connection or its TLS session. On
     /// an idle connection, each of these is unexpected.
-    bool gone_stale() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
+    bool has_input_or_end() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
 
     /// Returns what a connection that was never ready waits for, as the detail of a timeout. It may end with
     /// a hint (causes.hpp).

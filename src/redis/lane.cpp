@@ -30,12 +30,12 @@ enum class Lane::Waited : std::uint8_t {
 /// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
 /// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker final : public detail::Linked<Asker>,
-                          public detail::Linked<Asker, Woken>,
+                          public detail::Linked<Asker, Ready>,
                           public RoundDriver::Owner {
 public:
     explicit Asker(Lane& lane) noexcept : lane_(lane) {}
 
-    void wake() noexcept override { lane_.woken_.add(*this); }
+    void wake() noexcept override { lane_.ready_.add(*this); }
 
     /// Begins a round that its thread makes itself. The arguments must outlive the round.
     void begin(std::span<const Request> of_round, const RoundLimits& its_limits,
@@ -281,7 +281,7 @@ void Lane::lead(Asker& own) noexcept {
     while (!own.may_return) try {
             make_turn(own);
         } catch (...) {  // no memory
-            give_up(own);
+            end_without_memory(own);
         }
     stop_leading();
 }
@@ -306,9 +306,9 @@ void Lane::make_turn(Asker& own) {
     if (!receive(own, until)) poll(until);
     do {
         advance_overdue(last_read_);
-        (void)advance_woken();
+        (void)advance_ready();
     } while (receive(own, own.until));
-    if (!is_alone_ || !own.has_ended) return;
+    if (!has_closed_ || !own.has_ended) return;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
     wake_ended(&own);
 }
@@ -316,7 +316,7 @@ void Lane::make_turn(Asker& own) {
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
 /// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
-    if (!is_alone_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
+    if (!has_closed_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
     return true;
 }
@@ -330,8 +330,8 @@ void Lane::begin_new_rounds(const Asker* own) {
         const auto has_others = [own](const Askers& list) {
             return list.last() && (list.first() != own || list.last() != own);
         };
-        is_alone_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
-        is_closed_ = is_alone_;
+        has_closed_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
+        is_closed_ = has_closed_;
         for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
         begun.add_all(inbox_);
     }
@@ -367,9 +367,9 @@ void Lane::advance(Asker& asker) noexcept {
 
 /// Continues with the woken rounds, but leaves out those that must first read the sockets (reads_first).
 /// Returns true if it continued with any.
-bool Lane::advance_woken() noexcept {
+bool Lane::advance_ready() noexcept {
     bool any = false;
-    while (auto* const asker = woken_.take()) {
+    while (auto* const asker = ready_.take()) {
         if (asker->reads_first) continue;
         advance(*asker);
         any = true;
@@ -392,11 +392,11 @@ void Lane::advance_overdue(Clock::time_point now) noexcept {
 Clock::time_point Lane::write() {
     Clock::time_point until;
     do {
-        (void)advance_woken();
+        (void)advance_ready();
         const auto now = network_.clock().now();
         if (!detail::has_memory_for([&] { until = group_.write_collected(now); }))
             until = now + 10ms;  // tries again to send a release again
-    } while (advance_woken());
+    } while (advance_ready());
     for (const auto* it = active_.first(); it; it = active_.after(*it)) until = std::min(until, it->until);
     return until;
 }
@@ -404,10 +404,10 @@ Clock::time_point Lane::write() {
 void Lane::poll(Clock::time_point until) {
     entries_.clear();
     const auto now = network_.clock().now();
-    const bool has_wakeup = !is_alone_ && wakeup_;
+    const bool has_wakeup = !has_closed_ && wakeup_;
     if (has_wakeup)
         entries_.push_back(wakeup_->poll_entry());
-    else if (!is_alone_)  // the leader itself looks into the inbox in time
+    else if (!has_closed_)  // the leader itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     network_.wait(entries_, now, until);
@@ -443,7 +443,7 @@ void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
     asker.has_ended = true;
     if (failure) asker.round.reset();
     asker.failure = std::move(failure);
-    woken_.remove(asker);
+    ready_.remove(asker);
     ended_.add(asker);
 }
 
@@ -489,7 +489,7 @@ void Lane::end_left(Asker& asker) noexcept {
 }
 
 /// Ends the round of the leader, which has no memory left.
-void Lane::give_up(Asker& own) noexcept {
+void Lane::end_without_memory(Asker& own) noexcept {
     {
         const std::lock_guard guard{mutex_};
         if (std::exchange(own.is_new, false)) active_.add(own);

@@ -145,7 +145,7 @@ private:
     };
     using OwnAsker = std::unique_ptr<Asker, Recycle>;
 
-    struct Woken;
+    struct Ready;  // the tag of a second list
     using Askers = detail::LinkedList<Asker>;
 
     OwnAsker take_asker();
@@ -162,7 +162,7 @@ private:
     void begin_new_rounds(const Asker* own);
     void begin(Asker& asker) noexcept;
     void advance(Asker& asker) noexcept;
-    bool advance_woken() noexcept;
+    bool advance_ready() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
     bool receive(Asker& own, Clock::time_point until);
@@ -177,7 +177,7 @@ private:
     void end_left(Asker& asker) noexcept;
     void wake_ended(const Asker* own) noexcept;
     void find_unanswered() noexcept;
-    void give_up(Asker& own) noexcept;
+    void end_without_memory(Asker& own) noexcept;
     void stop_leading() noexcept;
     Rest hand_over() noexcept;
     Asker* name_successor_locked() noexcept;
@@ -207,11 +207,11 @@ private:
     // Used by the leader only.
     NodeGroup group_;
     Askers active_{};
-    detail::LinkedList<Asker, Woken> woken_{};  // those of them that can continue
+    detail::LinkedList<Asker, Ready> ready_{};  // those of them that can continue
     Askers ended_{};                            // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
-    bool is_alone_ = false;  // the round of the leader is the only one in this turn
+    bool has_closed_ = false;  // the round of the leader is the only one in this turn
     Clock::time_point last_read_{};
 
     // The background task goes on for a node_timeout from here: since it was started, or since

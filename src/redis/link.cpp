@@ -36,7 +36,7 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 }
 
 /// Returns true if a command may be passed to the connection now.
-bool Link::has_turn(detail::KeyEffect effect, Clock::time_point now) const noexcept {
+bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept {
     return detail::may_write({.effect = effect,
                               .established = established(),
                               .ready = ready(),
@@ -49,7 +49,7 @@ bool Link::has_turn(detail::KeyEffect effect, Clock::time_point now) const noexc
 }
 
 bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
-    const bool turn = has_turn(effect, now);
+    const bool turn = is_free_for(effect, now);
     // The command can make or extend a lease.
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
     has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (turn && leases);
@@ -120,7 +120,7 @@ void Link::let_write(Clock::time_point now) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
         auto* const user = waiting_[i];
         if (!user) continue;
-        const bool must_wait = ready() && !has_turn(detail::KeyEffect::acquires, now);
+        const bool must_wait = ready() && !is_free_for(detail::KeyEffect::acquires, now);
         if (!must_wait && !user->on_progress(index_, now)) continue;
         // Is null if the user has left this connection, and waits on another one now.
         if (waiting_[i]) waiting_[still_waiting++] = user;
@@ -175,7 +175,7 @@ bool Link::is_over(Clock::time_point now) const noexcept {
 /// only if, in addition, nothing was written and no reply has come for a node_timeout. Then a device on the
 /// way, such as a NAT, may have forgotten it without a sign, and its releases are sent again on another
 /// connection. This must not be done sooner, because a slow server needs no second connection.
-bool Link::is_silent(Clock::time_point now) const noexcept {
+bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
     return !drains() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
@@ -195,7 +195,7 @@ Rest Link::rest() const noexcept {
     const auto written = pending().newest_write();
     const bool may_be_lost = !broken() && was_ready() && state_ != State::silent &&
                              written != Clock::never() && written - last_reply_ >= detail::min_silence;
-    return may_be_lost && pending().has_late_release() ? Rest::unconfirmed : Rest::nothing;
+    return may_be_lost && pending().has_late_clean_up() ? Rest::unconfirmed : Rest::nothing;
 }
 
 // ---- Only if Sentinels name the server

@@ -103,7 +103,7 @@ public:
 
     /// Returns true if a reply has been missing for so long that the state can change: start_draining() or
     /// give_up_releases() should be called.
-    bool is_silent(Clock::time_point now) const noexcept;
+    bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();
     Rest rest() const noexcept;
@@ -111,7 +111,7 @@ public:
 private:
     enum class State : std::uint8_t { current, draining, silent };
 
-    bool has_turn(detail::KeyEffect effect, Clock::time_point now) const noexcept;
+    bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
     void deliver_answers(Clock::time_point now);
     void let_write(Clock::time_point now);
     void stop_draining() noexcept;

@@ -49,15 +49,15 @@ Link* Node::link_to_follow(const Command& command) const noexcept {
     return it == links_.end() ? nullptr : it->get();
 }
 
-const detail::PendingReply* Node::unanswered_set_of(std::string_view owner) const noexcept {
+const detail::PendingReply* Node::binding_command_of(std::string_view owner) const noexcept {
     for (const auto& it : links_)
         if (!it->broken())
-            if (const auto* const set = it->pending().unanswered_set_of(owner)) return set;
+            if (const auto* const set = it->pending().binding_command_of(owner)) return set;
     return nullptr;
 }
 
 /// Of several requests, RoundDriver::ask() has excluded those that must follow a draining connection.
-CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
+JoinedLink Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
     const auto& first = requests.front().command;
     drop_former();  // the rounds of another lane may have learned since refresh() that there is one
     auto* current = current_link();
@@ -103,7 +103,7 @@ Link& Node::begin_link(Clock::time_point now) {
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
-        return it->is_draining() && it->users() == 0 && !it->was_ready() && !it->pending().has_late_release();
+        return it->is_draining() && it->users() == 0 && !it->was_ready() && !it->pending().has_late_clean_up();
     };
     auto oldest = links_.end();
     if (std::ranges::count_if(links_, drains) > static_cast<std::ptrdiff_t>(max_draining))
@@ -111,7 +111,7 @@ void Node::limit_draining() {
     else if (config_.server->draining() > max_draining)
         oldest = std::ranges::find_if(links_, is_spare);
     if (oldest == links_.end()) return;
-    (*oldest)->pending().forget_releases();
+    (*oldest)->pending().never_repeat();
     (*oldest)->fail(Errc::timed_out, "too many connections have replies pending");
 }
 
@@ -127,7 +127,7 @@ void Node::for_each_link(Function function) {
 
 void Node::append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const {
     for (const auto& it : links_) {
-        if (it->broken() || (polled == Polled::owing && !it->pending().has_late_release())) continue;
+        if (it->broken() || (polled == Polled::owing && !it->pending().has_late_clean_up())) continue;
         entries.push_back(it->poll_entry());
         entries.back().node = static_cast<std::uint16_t>(options_.position);
     }
@@ -176,7 +176,7 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 /// reads what has arrived. The failure counts from the instant at which the reply was due, as if a round had
 /// noticed it. So the next probe may be due at once.
 ///
-///     connection           | a silent one (Link::is_silent())
+///     connection           | a silent one (Link::is_newly_silent())
 ///     ---------------------+-----------------------------------------------------------
 ///     current              | The node has failed, and the connection drains (next row).
 ///     draining             | Its releases are sent again on another connection, once.
@@ -185,16 +185,16 @@ bool Node::check_silence(Clock::time_point now) {
     bool any_releases = false;
     for_each_link([&](Link& it) {
         if (it.pending().none()) return;
-        while (it.is_silent(now) && it.gone_stale()) {
+        while (it.is_newly_silent(now) && it.has_input_or_end()) {
             (void)it.progress(now);
             any_broke = any_broke || it.broken();
         }
-        if (it.is_silent(now) && !it.drains()) {
+        if (it.is_newly_silent(now) && !it.drains()) {
             const auto written = it.pending().oldest_write();
             failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout);
             it.start_draining(written);
         }
-        if (!it.is_silent(now)) return;
+        if (!it.is_newly_silent(now)) return;
         auto releases = it.give_up_releases();
         any_releases = any_releases || releases.releases_to_repeat() > 0;
         config_.server->kept().keep(std::move(releases), true);
@@ -207,7 +207,7 @@ bool Node::check_silence(Clock::time_point now) {
 void Node::give_up_unwritten(Clock::time_point now) {
     for (const auto& it : links_) {
         it->write_if_due(now, true);  // a release that is only collected can be written at once
-        if (it->unsent() && it->pending().has_late_release()) it->fail({}, {});
+        if (it->unsent() && it->pending().has_late_clean_up()) it->fail({}, {});
     }
     sweep(now, false);
 }
@@ -251,7 +251,7 @@ void Node::drop_unused(Clock::time_point now) {
         } else if (taken->hangs(now)) {
             drop(std::move(taken), now, Errc::timed_out, detail::while_connecting);
         } else {
-            taken->pending().forget_releases();
+            taken->pending().never_repeat();
             drop(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
         }
     }
@@ -274,7 +274,7 @@ bool Node::repeat_releases(Clock::time_point now) {
 }
 
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
-/// are sent again on another connection, unless PendingReplies::forget_releases() was called. The observer
+/// are sent again on another connection, unless PendingReplies::never_repeat() was called. The observer
 /// gets `cause` and `why`, or the failure of a broken connection.
 ///
 /// This function also records that the node has failed, because there may be no round that reports it. It
@@ -305,7 +305,7 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
 /// the server may not have read it. If the connection is closed while the server writes replies to earlier
 /// commands, the server gets an error, and does not read the later commands.
 static bool could_lose_release(const Connection& connection) noexcept {
-    return connection.unsent() || (connection.pending().has_late_release() && !connection.broken());
+    return connection.unsent() || (connection.pending().has_late_clean_up() && !connection.broken());
 }
 
 /// Appends the connections for which could_lose_release() is true.

@@ -32,7 +32,7 @@ namespace redlock {
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
-struct CheckOut {
+struct JoinedLink {
     /// Null if the node is not asked, because it is not trusted or because of the `obstacle`.
     Link* connection = nullptr;
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
@@ -73,7 +73,7 @@ public:
     /// If other servers of the Cluster have replaced this one, which has failed, breaks its connections.
     void leave_former_server(Clock::time_point now);
     /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
-    const detail::PendingReply* unanswered_set_of(std::string_view owner) const noexcept;
+    const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
     /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused.
     /// Finds out whether a reply has been missing for too long. If Sentinels name the server of this node,
@@ -83,11 +83,11 @@ public:
     // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
 
     /// Returns true if the command must follow another one on a draining connection of this node.
-    bool could_overtake(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
+    bool has_to_follow(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
     /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
     /// The user must leave it. If `needed` is true, the outcome of the round depends on this node, so it is
     /// asked even if it is not trusted.
-    CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
+    JoinedLink join(std::span<const Request> requests, Clock::time_point now, bool needed);
     /// `owing` connections are those on which a release has no reply although its round is over.
     enum class Polled : bool { all, owing };
     /// Appends an entry for each of these connections that is not broken.

@@ -47,7 +47,7 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
     if (!acquires(command.verb))
         for (auto* const node : all_)
             if (const auto* const set =
-                    node->index() == index ? node->unanswered_set_of(command.owner) : nullptr)
+                    node->index() == index ? node->binding_command_of(command.owner) : nullptr)
                 return {node, set->asking};
     auto* const serving = served_by(index, command);
     if (serving && (serving->trusted(now) || !cluster->refresh_is_due(now))) return {serving};

@@ -144,7 +144,7 @@ void RedisCluster::keep(const detail::PendingReply& release, const detail::Redir
     const auto server = server_at(to.to, asked);
     if (!server) return;
     detail::PendingReplies kept;
-    kept.sent_again(release).asking = to.kind == detail::Redirection::Kind::ask;
+    kept.add_repetition(release).asking = to.kind == detail::Redirection::Kind::ask;
     server->server->kept().keep(std::move(kept), true);
     ++debts_;
 }
@@ -165,7 +165,7 @@ void RedisCluster::move_releases_locked(const NodeConfig& former) {
     former.server->kept().send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
         const auto index = slots_[detail::slot_of(release.resources.front())];
         detail::PendingReplies kept;
-        kept.sent_again(release).repeats = release.repeats;
+        kept.add_repetition(release).repeats = release.repeats;
         moved.emplace_back(&(index == 0 ? former : *servers_[index - 1U].server).server->kept(),
                            std::move(kept));
     });

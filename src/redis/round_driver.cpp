@@ -78,7 +78,7 @@ void RoundDriver::ask(std::size_t node) {
     if (round_.requests().size() > 1)
         for (std::size_t i = 0; i < round_.requests().size(); ++i)
             if (round_.includes(node, i) &&
-                contacts_[node].node->could_overtake(round_.requests()[i].command) &&
+                contacts_[node].node->has_to_follow(round_.requests()[i].command) &&
                 !round_.exclude(node, i, detail::earlier_is_pending, now_))
                 return;
     if (join(node)) begin(node);
@@ -360,7 +360,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
     if (connection.ready()) connection.fetch_servers(now_);
     auto* const serving = connection.ready() ? group_.table_.served_by(node, command()) : nullptr;
     if (!serving || serving == contacts_[node].node || !serving->trusted(now_)) return false;
-    if (contacts_[node].node->unanswered_set_of(command().owner))
+    if (contacts_[node].node->binding_command_of(command().owner))
         return false;  // the command must follow its SET
     move_to(node, {serving}, {});
     return true;
@@ -380,7 +380,7 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
     }
     const bool asking = to.kind == detail::Redirection::Kind::ask;
     detail::PendingReplies releases;
-    if (answer.releases()) releases.sent_again(answer).asking = asking;
+    if (answer.releases()) releases.add_repetition(answer).asking = asking;
     move_to(node, {target, asking}, std::move(releases));
     return true;
 }

@@ -148,9 +148,9 @@ public:
     // ---- Commands
 
     /// Adds the entry of a command that was sent.
-    PendingReply& sent(const Command& command, const Requester* requester) {
+    PendingReply& add(const Command& command, const Requester* requester) {
         const auto effect = effect_of(command);
-        auto& it = sent_other(requester);
+        auto& it = add_other(requester);
         const bool releases = effect == KeyEffect::releases;
         const bool is_followed = releases || binds(effect) || effect == KeyEffect::describes;
         if (is_followed) it.owner = command.owner;
@@ -165,8 +165,8 @@ public:
 
     /// Adds the entry of a release that is sent again. The new entry has no requester. `release` must not be
     /// an entry of this object.
-    PendingReply& sent_again(const PendingReply& release) {
-        auto& it = sent(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
+    PendingReply& add_repetition(const PendingReply& release) {
+        auto& it = add(release.repetition({}), nullptr);  // the hold is computed when the bytes are written
         it.hold_until = release.hold_until;
         it.ttl = release.ttl;
         it.asking = release.asking;
@@ -176,14 +176,14 @@ public:
 
     /// Adds an entry. Is called alone for a command that no later command has to follow, such as those of
     /// AdminConnection.
-    PendingReply& sent_other(const Requester* requester) {
+    PendingReply& add_other(const Requester* requester) {
         if (size_ == slots_.size()) grow();
         return clear(at(size_++), requester);
     }
 
     /// Adds the entry of a command of the handshake. It is sent before the commands that are queued already.
     /// Requires that no entry is answered.
-    void sent_first() {
+    void add_first() {
         if (size_ == slots_.size()) grow();
         first_ = (first_ + slots_.size() - 1) % slots_.size();
         --first_number_;
@@ -276,7 +276,7 @@ public:
             if (at(i).may_be_repeated() && at(i).repeats > 0) --at(i).repeats;
     }
     /// Records that the pending releases must not be repeated: all of them, or those of one requester.
-    void forget_releases(const Requester* requester = nullptr) noexcept {
+    void never_repeat(const Requester* requester = nullptr) noexcept {
         for (auto i = answered_; i < size_; ++i)
             if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
     }
@@ -284,8 +284,8 @@ public:
     PendingReplies take_releases(const Requester& requester) {
         PendingReplies taken;
         for (auto i = answered_; i < size_; ++i)
-            if (at(i).releases() && at(i).requester == &requester) taken.sent_again(at(i));
-        forget_releases(&requester);
+            if (at(i).releases() && at(i).requester == &requester) taken.add_repetition(at(i));
+        never_repeat(&requester);
         return taken;
     }
 
@@ -302,7 +302,7 @@ public:
         };
         PendingReplies taken;
         for (auto i = answered_; i < size_; ++i)
-            if (is_repeatable(i)) taken.sent_again(at(i));
+            if (is_repeatable(i)) taken.add_repetition(at(i));
         for (auto i = answered_; i < size_; ++i)
             if (is_repeatable(i)) at(i).effect = KeyEffect::none;
         return taken;
@@ -312,8 +312,8 @@ public:
 
     /// Returns true if this command must follow a pending one (the first three rows of the table).
     bool must_be_followed_by(const Command& command) const noexcept {
-        if (unanswered_set_of(command.owner)) return true;
-        if (leaves_queue(command) && unanswered_set_of(command.queue->ticket)) return true;
+        if (binding_command_of(command.owner)) return true;
+        if (leaves_queue(command) && binding_command_of(command.queue->ticket)) return true;
         if (effect_of(command) != KeyEffect::undescribes) return false;
         for (auto i = answered_; i < size_; ++i)
             if (at(i).effect == KeyEffect::describes && at(i).owner == command.owner) return true;
@@ -322,7 +322,7 @@ public:
 
     /// Returns the entry of a SET of this owner, if no release of the owner is pending behind it. Otherwise
     /// returns null.
-    const PendingReply* unanswered_set_of(std::string_view owner) const noexcept {
+    const PendingReply* binding_command_of(std::string_view owner) const noexcept {
         for (auto i = size_; i > answered_; --i)
             if (const auto& it = at(i - 1); (it.binds() || it.releases()) && it.owner == owner)
                 return it.releases() ? nullptr : &it;
@@ -345,7 +345,7 @@ public:
         });
     }
     /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
-    bool has_late_release() const noexcept {
+    bool has_late_clean_up() const noexcept {
         bool found = false;
         for_each_late([&](const PendingReply& it) { found = found || it.released != 0; });
         return found;

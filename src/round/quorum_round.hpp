@@ -115,7 +115,7 @@
 //     -----+------------------------------+---------------------------------------------------------------
 //     1    | trusted or untrusted         | The round is not decided.
 //     2    | trusted                      | One of these is true:
-//          |                              | - The nodes are asked one after the other (the phase in_turn).
+//          |                              | - The nodes are asked one after the other (the phase one_by_one).
 //          |                              | - The command only reads, so each reply is a part of the result.
 //          |                              | - The command is a release, and the caller waits for replies.
 //     3    | trusted, in the stage        | The step `ask` came less than an eighth of node_timeout ago, and
@@ -133,7 +133,7 @@
 //
 //     phase       | nodes to ask                                | ends
 //     ------------+---------------------------------------------+-------------------------------------------
-//     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
+//     one_by_one  | the trusted nodes; each one when the        | when all of them were asked and none is
 //                 | previous one is not awaited any more        | awaited
 //     all_trusted | the trusted nodes, all at once              | when all of them were asked; this phase
 //                 |                                             | does not wait
@@ -142,7 +142,7 @@
 //     second_half | the postponed nodes                         | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
-// An acquisition with Round::sequential begins with in_turn, and then skips all_trusted. All other rounds
+// An acquisition with Round::sequential begins with one_by_one, and then skips all_trusted. All other rounds
 // begin with all_trusted.
 //
 // An example: an extension on five nodes, with a node_timeout of 50 ms. Node 5 is in back-off, and nodes 3
@@ -209,7 +209,7 @@ public:
                     nodes_[node].stage = Stage::unasked;
                     ++counts()[i].pending;
                 }
-        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
+        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::one_by_one;
     }
 
     /// Sets the health of a node. Must be called before the first step.
@@ -439,7 +439,7 @@ private:
     // ---- The state of the round
 
     enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
-    enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
+    enum class Phase : std::uint8_t { one_by_one, all_trusted, first_half, second_half };
 
     /// What the round knows of one node.
     struct Participant {
@@ -598,7 +598,7 @@ private:
 
     /// Returns true if case 2 of the table of awaited nodes applies to all trusted nodes.
     bool awaits_every_trusted_node() const noexcept {
-        return phase_ == Phase::in_turn || properties().awaits_every_trusted_node ||
+        return phase_ == Phase::one_by_one || properties().awaits_every_trusted_node ||
                (is_release() && limits_.awaits_answers);
     }
 
@@ -635,7 +635,7 @@ private:
 
     /// Returns true if the phase asks trusted nodes, false if it asks untrusted nodes.
     bool asks_trusted_nodes() const noexcept {
-        return phase_ == Phase::in_turn || phase_ == Phase::all_trusted;
+        return phase_ == Phase::one_by_one || phase_ == Phase::all_trusted;
     }
 
     /// Returns true if the phase waits after it has asked its nodes.
@@ -655,7 +655,7 @@ private:
             phase_ = Phase::second_half;
             return;
         }
-        phase_ = Phase::first_half;  // after in_turn or all_trusted
+        phase_ = Phase::first_half;  // after one_by_one or all_trusted
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
@@ -672,8 +672,8 @@ private:
     /// through the nodes in reverse order, because the first node usually has the queue of waiting clients.
     /// The client that the release wakes there then finds the other nodes free.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
-        // In the phase in_turn, a node is asked only when the round awaits no other.
-        if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
+        // In the phase one_by_one, a node is asked only when the round awaits no other.
+        if (phase_ == Phase::one_by_one && next_deadline()) return std::nullopt;
         for (; cursor_ < size_; ++cursor_) {
             const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
             const auto& it = nodes_[node];
@@ -685,7 +685,7 @@ private:
         return std::nullopt;
     }
 
-    /// Returns the time for the next node in the phase in_turn: a node_timeout, or less if the caller's time
+    /// Returns the time for the next node in the phase one_by_one: a node_timeout, or less if the caller's time
     /// is too short for a node_timeout for each node. The nodes then share the caller's time equally.
     /// Otherwise one frozen node could keep the round from asking the others.
     Clock::duration fair_share(Clock::time_point now) const {
@@ -697,7 +697,7 @@ private:
 
     Step ask(std::size_t node, Clock::time_point now) {
         auto& it = nodes_[node];
-        const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
+        const auto time_for_node = phase_ == Phase::one_by_one ? fair_share(now) : node_timeout_;
         it.asked_at = now;
         it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
         it.too_little_time = time_for_node < node_timeout_ / 8;

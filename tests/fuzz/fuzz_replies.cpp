@@ -163,7 +163,7 @@ private:
 
     void look_if_stale() {
         if (client_.broken()) return;
-        require(client_.gone_stale() == (stream().finished || !under_way_.empty()),
+        require(client_.has_input_or_end() == (stream().finished || !under_way_.empty()),
                 "stale if there is something to read, or an end");
     }
 

@@ -515,13 +515,13 @@ TEST_F(SchedulerTest, CallsTheLastTaskBehindAllOthers) {
     Note last{scheduler, calls, 'z'};
     Note first{scheduler, calls, 'a'};
     Note second{scheduler, calls, 'b'};
-    scheduler.set_last(&last);
+    scheduler.set_end_of_turn(&last);
     last.wake();
     first.wake();
     second.wake();
     scheduler.run();
     EXPECT_EQ(calls, "abz");
-    scheduler.set_last(nullptr);
+    scheduler.set_end_of_turn(nullptr);
 }
 
 TEST_F(SchedulerTest, CallsATaskThatWakesItselfInTheNextTurn) {
@@ -549,7 +549,7 @@ TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
     Note queued{scheduler, calls, 'a'};
     Note due{scheduler, calls, 'b'};
     Note last{scheduler, calls, 'z'};
-    scheduler.set_last(&last);
+    scheduler.set_end_of_turn(&last);
     first.wake();
     queued.wake();
     due.wake_at(clock.now());
@@ -559,7 +559,7 @@ TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
     scheduler.run();
     EXPECT_EQ(calls, "d");
     EXPECT_FALSE(events.run_once()) << "the loop is not woken any more";
-    scheduler.set_last(nullptr);
+    scheduler.set_end_of_turn(nullptr);
 }
 
 TEST_F(SchedulerTest, CancelsTheWakeUpWhenNothingIsLeftToDo) {

@@ -23,14 +23,14 @@ PendingReplies releases(std::size_t first, std::size_t count = 1) {
     PendingReplies result;
     for (auto i = first; i < first + count; ++i) {
         const auto owner = std::to_string(i);
-        result.sent({.verb = Verb::compare_and_delete, .resources = resource, .owner = owner}, nullptr);
+        result.add({.verb = Verb::compare_and_delete, .resources = resource, .owner = owner}, nullptr);
     }
     return result;
 }
 
 /// Sends the releases again, as a lane does, and returns their owners. `answers` says whether the server
 /// does.
-std::vector<std::string> sent_again(KeptReleases& all, bool answers = true) {
+std::vector<std::string> add_repetition(KeptReleases& all, bool answers = true) {
     std::vector<std::string> result;
     all.send_again(answers, {}, [&](const PendingReply& release) { result.push_back(release.owner); });
     return result;
@@ -43,15 +43,15 @@ TEST(KeptReleases, AreSentInTheirOrder) {
     all.keep(releases(3), true);
     EXPECT_FALSE(all.none());
     EXPECT_THROW(all.send_again(true, {}, [](const auto&) { throw std::bad_alloc{}; }), std::bad_alloc);
-    EXPECT_THAT(sent_again(all), ElementsAre("1", "2", "3")) << "sending them has failed";
+    EXPECT_THAT(add_repetition(all), ElementsAre("1", "2", "3")) << "sending them has failed";
     EXPECT_TRUE(all.none());
-    EXPECT_THAT(sent_again(all), IsEmpty());
+    EXPECT_THAT(add_repetition(all), IsEmpty());
 }
 
 TEST(KeptReleases, AConnectionWithoutReleasesLeavesNothingBehind) {
     KeptReleases all;
     PendingReplies pending;
-    pending.sent({.verb = Verb::set_if_absent, .resources = resource, .owner = "A"}, nullptr);
+    pending.add({.verb = Verb::set_if_absent, .resources = resource, .owner = "A"}, nullptr);
     all.keep(std::move(pending), true);
     EXPECT_TRUE(all.none());
 }
@@ -59,12 +59,12 @@ TEST(KeptReleases, AConnectionWithoutReleasesLeavesNothingBehind) {
 TEST(KeptReleases, AServerThatDoesNotAnswerGetsThemOnlyIfItHadAnswered) {
     KeptReleases all;
     all.keep(releases(1), false);
-    EXPECT_THAT(sent_again(all, false), IsEmpty());
+    EXPECT_THAT(add_repetition(all, false), IsEmpty());
     all.keep(releases(2), true);
-    EXPECT_THAT(sent_again(all, false), ElementsAre("1", "2"));
+    EXPECT_THAT(add_repetition(all, false), ElementsAre("1", "2"));
     all.keep(releases(3), false);
-    EXPECT_THAT(sent_again(all, false), IsEmpty()) << "it has had its attempt";
-    EXPECT_THAT(sent_again(all, true), ElementsAre("3"));
+    EXPECT_THAT(add_repetition(all, false), IsEmpty()) << "it has had its attempt";
+    EXPECT_THAT(add_repetition(all, true), ElementsAre("3"));
 }
 
 TEST(KeptReleases, TheOldestAreDroppedIfThereAreTooMany) {
@@ -72,7 +72,7 @@ TEST(KeptReleases, TheOldestAreDroppedIfThereAreTooMany) {
     all.keep(releases(0, 10), true);
     all.keep(releases(10, max_kept_releases), true);
     for (std::size_t i = 0; i < 100; ++i) all.keep(releases(5000 + i), true);
-    const auto sent = sent_again(all);
+    const auto sent = add_repetition(all);
     EXPECT_EQ(sent.size(), max_kept_releases);
     EXPECT_EQ(sent.front(), "110");
     EXPECT_EQ(sent.back(), "5099");
@@ -81,7 +81,7 @@ TEST(KeptReleases, TheOldestAreDroppedIfThereAreTooMany) {
 TEST(KeptReleases, TheOldestIsDroppedIfTooManyWereRefusedOneByOne) {
     KeptReleases all;
     for (std::size_t i = 0; i <= max_kept_releases; ++i) all.keep(releases(i), false);
-    const auto sent = sent_again(all);
+    const auto sent = add_repetition(all);
     EXPECT_EQ(sent.size(), max_kept_releases);
     EXPECT_EQ(sent.front(), "1");
 }
@@ -91,7 +91,7 @@ TEST(KeptReleases, ARepetitionIsNotRepeatedForEver) {
     int repeats = 0;
     for (KeptReleases all; all.keep(std::move(pending), true), !all.none();) {
         pending = {};
-        all.send_again(true, {}, [&](const PendingReply& release) { pending.sent_again(release); });
+        all.send_again(true, {}, [&](const PendingReply& release) { pending.add_repetition(release); });
         ASSERT_LE(++repeats, 100);
     }
     EXPECT_EQ(repeats, max_release_repeats);

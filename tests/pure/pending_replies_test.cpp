@@ -31,7 +31,7 @@ const Round present;
 /// A round sends its only command. The earlier round does not await its replies any more.
 void ask(PendingReplies& pending, const Command& command) {
     pending.stop_awaiting(present);
-    pending.sent(command, &present);
+    pending.add(command, &present);
 }
 
 /// The next reply comes, with this number.
@@ -48,30 +48,30 @@ long long take(PendingReplies& pending, const Round& round) {
 
 TEST(PendingReplies, TheSetOfAnOwnerIsFoundUntilItIsAnsweredOrReleased) {
     PendingReplies pending;
-    pending.sent(set_of("A"), &present).asking = true;
-    pending.sent(set_of("B"), &present);
-    pending.sent(release_of("B"), &present);
-    ASSERT_NE(pending.unanswered_set_of("A"), nullptr);
-    EXPECT_TRUE(pending.unanswered_set_of("A")->asking);
-    EXPECT_EQ(pending.unanswered_set_of("B"), nullptr);
-    EXPECT_EQ(pending.unanswered_set_of("C"), nullptr);
+    pending.add(set_of("A"), &present).asking = true;
+    pending.add(set_of("B"), &present);
+    pending.add(release_of("B"), &present);
+    ASSERT_NE(pending.binding_command_of("A"), nullptr);
+    EXPECT_TRUE(pending.binding_command_of("A")->asking);
+    EXPECT_EQ(pending.binding_command_of("B"), nullptr);
+    EXPECT_EQ(pending.binding_command_of("C"), nullptr);
     receive(pending);
-    EXPECT_EQ(pending.unanswered_set_of("A"), nullptr);
+    EXPECT_EQ(pending.binding_command_of("A"), nullptr);
 }
 
 TEST(PendingReplies, ARepeatedReleaseIsSentBehindAskingAgain) {
     PendingReplies pending;
-    auto& release = pending.sent(release_of("A"), nullptr);
+    auto& release = pending.add(release_of("A"), nullptr);
     EXPECT_FALSE(release.asking);
     release.asking = true;
     PendingReplies repeated;
-    EXPECT_TRUE(repeated.sent_again(release).asking);
+    EXPECT_TRUE(repeated.add_repetition(release).asking);
 }
 
 TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     PendingReplies pending;
     EXPECT_TRUE(pending.none());
-    pending.sent(set_of("A"), &present);
+    pending.add(set_of("A"), &present);
     EXPECT_EQ(pending.count(), 1u);
     EXPECT_EQ(pending.answer(), nullptr);
     receive(pending, 7);
@@ -88,7 +88,7 @@ TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
 // D1.
 TEST(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
     PendingReplies pending;
-    for (const auto* const round : {&earlier, &present, &earlier}) pending.sent(extension_of("A"), round);
+    for (const auto* const round : {&earlier, &present, &earlier}) pending.add(extension_of("A"), round);
     receive(pending, 1);
     receive(pending, 2);
     EXPECT_EQ(pending.answer()->requester, &earlier);
@@ -104,7 +104,7 @@ TEST(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
 TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
     PendingReplies pending;
     for (const auto* const round : {&earlier, &present, &earlier, &present})
-        pending.sent(extension_of("A"), round);
+        pending.add(extension_of("A"), round);
     receive(pending, 1);
     receive(pending, 2);
     pending.stop_awaiting(earlier);
@@ -119,7 +119,7 @@ TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
 
 TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
     PendingReplies pending;
-    for (const auto* const round : {&present, &earlier, &present}) pending.sent(extension_of("A"), round);
+    for (const auto* const round : {&present, &earlier, &present}) pending.add(extension_of("A"), round);
     pending.stop_awaiting(earlier);
     for (int i = 1; i <= 3; ++i) receive(pending, i);
     EXPECT_EQ(take(pending, present), 1);
@@ -130,9 +130,9 @@ TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
 // A round repeats its release itself while it awaits the reply.
 TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
     PendingReplies pending;
-    pending.sent(extension_of("A"), &present);
-    pending.sent(release_of("A"), &present);
-    pending.sent(release_of("B"), &earlier);
+    pending.add(extension_of("A"), &present);
+    pending.add(release_of("A"), &present);
+    pending.add(release_of("B"), &earlier);
     EXPECT_EQ(pending.releases_to_repeat(), 0u);
     pending.stop_awaiting(present);
     EXPECT_EQ(pending.releases_to_repeat(), 1u);
@@ -148,8 +148,8 @@ TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
 
 TEST(PendingReplies, AReleaseThatIsSentElsewhereIsNotRepeatedHereAgain) {
     PendingReplies pending;
-    pending.sent(release_of("A"), nullptr);
-    pending.sent(release_of("B"), &present);
+    pending.add(release_of("A"), nullptr);
+    pending.add(release_of("B"), &present);
     const auto taken = pending.take_repeatable_releases();
     EXPECT_EQ(taken.releases_to_repeat(), 1U) << "a round awaits the other one";
     EXPECT_EQ(pending.releases_to_repeat(), 0U);
@@ -159,11 +159,11 @@ TEST(PendingReplies, AReleaseThatIsSentElsewhereIsNotRepeatedHereAgain) {
 TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
     const std::string resources[] = {"r", "another"};
     PendingReplies pending;
-    pending.sent(
+    pending.add(
         {.verb = Verb::compare_and_delete, .resources = resources, .owner = "A", .queue = {}, .shared = true},
         nullptr);
     PendingReplies next;
-    const auto& again = next.sent_again(pending.next());
+    const auto& again = next.add_repetition(pending.next());
     EXPECT_EQ(next.releases_to_repeat(), 1u);
     EXPECT_EQ(again.repeats, 1);
     const auto command = again.repetition({});
@@ -177,9 +177,9 @@ TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
 TEST(PendingReplies, ARepeatedReleaseKeepsTheRestOfTheMinimumHoldTime) {
     const Clock::time_point now{1h};
     PendingReplies pending;
-    pending.sent(release_of("A"), nullptr).hold_until = now + 10s;
+    pending.add(release_of("A"), nullptr).hold_until = now + 10s;
     PendingReplies next;
-    const auto& again = next.sent_again(pending.next());
+    const auto& again = next.add_repetition(pending.next());
     EXPECT_EQ(again.repetition(now).hold_remaining, 10s);
     EXPECT_EQ(again.repetition(now + 4s).hold_remaining, 6s);
     EXPECT_EQ(again.repetition(now + 11s).hold_remaining, 0s);
@@ -191,7 +191,7 @@ TEST(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
     long long sent = 0;
     long long received = 0;
     for (const int burst : {3, 1, 5, 2, 300, 1, 7}) {
-        for (int i = 0; i < burst; ++i) pending.sent(extension_of(std::to_string(++sent)), &present);
+        for (int i = 0; i < burst; ++i) pending.add(extension_of(std::to_string(++sent)), &present);
         for (int i = 0; i < (burst + 1) / 2; ++i) {
             receive(pending, ++received);
             EXPECT_EQ(take(pending, present), received);
@@ -203,8 +203,8 @@ TEST(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
 // A release may be written after AUTH, SELECT and PING.
 TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
     PendingReplies pending;
-    pending.sent(release_of("A"), &present);
-    for (int i = 0; i < 3; ++i) pending.sent_first();
+    pending.add(release_of("A"), &present);
+    for (int i = 0; i < 3; ++i) pending.add_first();
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(pending.next().handshake);
         receive(pending);
@@ -216,13 +216,13 @@ TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
 
 TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     PendingReplies pending;
-    auto& release = pending.sent(release_of("A"), &present);
+    auto& release = pending.add(release_of("A"), &present);
     release.by_sha1 = release.uses_queue = release.handshake = true;
     release.script = &scripts::compare_and_delete;
     release.hold_until = Clock::time_point{1s};
     receive(pending);
     (void)pending.take_answer(present);
-    const auto& next = pending.sent(extension_of("A", 0s), &present);
+    const auto& next = pending.add(extension_of("A", 0s), &present);
     EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake);
     EXPECT_EQ(next.effect, KeyEffect::none);
     EXPECT_EQ(next.script, nullptr);
@@ -325,9 +325,9 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
 
 TEST(PendingReplies, RememberTheSetsOfSeveralOwners) {
     PendingReplies pending;
-    pending.sent(set_of("A"), &earlier);
-    pending.sent(set_of("B"), &present);
-    pending.sent(release_of("B"), &present);
+    pending.add(set_of("A"), &earlier);
+    pending.add(set_of("B"), &present);
+    pending.add(release_of("B"), &present);
     EXPECT_TRUE(binds(pending, "A"));
     EXPECT_FALSE(binds(pending, "B"));
     receive(pending);
@@ -366,8 +366,8 @@ TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
 TEST(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
     PendingReplies pending;
     ask(pending, set_of("A"));
-    pending.sent_first();
-    pending.sent_first();
+    pending.add_first();
+    pending.add_first();
     receive(pending);
     receive(pending);
     EXPECT_TRUE(binds(pending, "A")) << "only the handshake is answered";

@@ -15,7 +15,7 @@ protected:
     }
 
     /// Returns true if nothing can be read within the timeout, or the connection is closed.
-    static bool is_silent(RespConnection& client) {
+    static bool is_newly_silent(RespConnection& client) {
         try {
             (void)client.read();
             return false;
@@ -84,7 +84,7 @@ TEST_F(TheLink, ForwardsNothingFromABlackHoleUntilItIsHealed) {
     client.send({"INCR", "n"});
     auto impatient = connect(50ms);
     impatient.send({"INCR", "n"});
-    EXPECT_TRUE(is_silent(impatient));
+    EXPECT_TRUE(is_newly_silent(impatient));
     EXPECT_EQ(server.command({"EXISTS", "n"}), "0");
     link.heal();
     EXPECT_EQ(client.read().size(), 1U);
@@ -95,7 +95,7 @@ TEST_F(TheLink, CanStopInTheMiddleOfAReply) {
     link.cut_after(10);
     EXPECT_EQ(client.ask({"PING"}), "PONG");
     client.send({"PING"});
-    EXPECT_TRUE(is_silent(client));
+    EXPECT_TRUE(is_newly_silent(client));
     EXPECT_EQ(link.traffic().reply_bytes, 10U);
     EXPECT_EQ(link.traffic().open, 0U);
 }
@@ -107,7 +107,7 @@ TEST_F(TheLink, ForgetsItsConnectionsAndServesNewOnes) {
     EXPECT_EQ(connect().ask({"PING"}), "PONG");
     link.heal();
     forgotten.send({"PING"});
-    EXPECT_TRUE(is_silent(forgotten));
+    EXPECT_TRUE(is_newly_silent(forgotten));
 }
 
 }  // namespace

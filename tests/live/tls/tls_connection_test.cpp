@@ -140,7 +140,7 @@ TEST_P(TlsConnection, TakesAReplyThatTheEndOfTheSessionFollowsAndThenFails) {
     EXPECT_FALSE(connection->broken()) << connection->detail();
     ASSERT_NE(connection->pending().answer(), nullptr);
     EXPECT_EQ(connection->pending().answer()->reply.text, "value");
-    EXPECT_TRUE(connection->gone_stale()) << "nothing can be received any more";
+    EXPECT_TRUE(connection->has_input_or_end()) << "nothing can be received any more";
     EXPECT_TRUE(connection->poll_entry().writes) << "poll() must return at once";
     connection->advance();
     EXPECT_TRUE(connection->broken());
