@@ -10,8 +10,8 @@
 //         log(result.message());
 //     }
 //
-// While valid() is true, no other client that follows the Redlock algorithm holds the resource. (Several
-// locks with LockOptions::shared can hold it together.) Three conditions must be met:
+// While valid() is true, no other client that follows the protocol (docs/protocol.md) holds the resource.
+// (Several locks with LockOptions::shared can hold it together.) Three conditions must be met:
 //
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
@@ -211,9 +211,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free if
-    /// the validity has ended by the end of the call, or if a majority has answered and the result is not
-    /// `no_quorum`. Otherwise it is unconfirmed, and release() can be called again.
+    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free
+    /// unless the result is `no_quorum`, or too few nodes have answered, while the validity has not ended. It
+    /// is then unconfirmed, and release() can be called again.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

@@ -119,7 +119,8 @@ struct LockOptions {
 
     /// The time that the holder needs to stop its work. If the lock could not be extended, the watchdog
     /// reports the loss so early that this time is left, and does not extend the lock any more. So work that
-    /// stops within the margin ends while valid() is still true, except in case 2 of `on_lost`.
+    /// stops within the margin ends while valid() is still true, unless too many nodes have lost the key
+    /// (case 2 of `on_lost`).
     ///
     /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};

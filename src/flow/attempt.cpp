@@ -101,13 +101,13 @@ Flow Attempt::run() {
         const auto undo_votes = blank_votes();
         may_have_woken_ = wakes;
         co_await ask(undo, no_limits_, *undo_votes);  // a stop request must not end it
-        // The other refusals may come from the same server, so perhaps nobody holds the resource.
+        // Without the nodes that are one server, perhaps nobody has refused.
         if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
             error = Errc::no_quorum;
         record_wrong_types(round_.tally, std::move(*undo_votes));
     }
     made_round_ = true;
-    released_ = static_cast<bool>(error);  // after an error, step 5 has left nothing to release
+    released_ = static_cast<bool>(error);  // after an error, the round of step 5 sees to the releases
     co_return error;
 }
 
@@ -221,7 +221,7 @@ Flow Attempt::confirm_fencing_token() {
     for (auto accepted = candidate_.may_hold_key;;) {
         candidate_.fencing_token = largest_count(round_.tally);
         const auto counted = nodes_that_counted(round_.tally, candidate_.fencing_token);
-        // The rounds have taken time, so the validity is checked again.
+        // From the second pass on, the rounds have taken time, so the validity is checked again.
         if (counted.count() >= needed) co_return outcome(round_, limits_);
         const auto raise = raise_request(accepted);
         const auto votes = blank_votes();

@@ -1,5 +1,5 @@
-// AsyncLock: begins the operations of a lock in an event loop, and calls their completions. The operations
-// themselves are jobs (loop/lock_jobs.hpp).
+// AsyncLock: begins the operations of a lock in an event loop, calls their completions, and releases the lock
+// when it is destroyed. The operations themselves are jobs (loop/lock_jobs.hpp).
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/async_lock.hpp>
 #include <redlock/detail/renewer.hpp>

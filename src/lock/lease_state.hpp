@@ -26,6 +26,9 @@
 //     releasing   | the release has begun, and may have to be    | end_release(), if it need not be repeated
 //                 | repeated                                     | → free
 //
+// The states held and lapsed of a Lock (lock.hpp) are those from live to unwatched, before and after
+// valid_until. Its state unconfirmed is `releasing` when the release is over.
+//
 // From each state, forget() leads to free. All other calls leave the state as it is.
 //
 // The lease can be used until `valid_until`, except in the states free and releasing. With
@@ -192,7 +195,7 @@ public:
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
     /// nodes, which were asked within `limits`.
     ///
-    /// If the result is Errc::lost, the lease is not valid any more, and its valid_until has passed. If there
+    /// If the result is Errc::lost, the lease is not extended any more. If there
     /// is a watchdog, this function then requests a stop on lost(). The watchdog calls plan() again, sees
     /// that the instant for reporting the loss has passed, and calls report_loss().
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {

@@ -1,5 +1,5 @@
-// Decides what a Leader and an AsyncLeader do next (leader.hpp). A *term* is one leadership, from the
-// election to the end of the work.
+// Decides what a Leader and an AsyncLeader do next (leader.hpp), and reports what has failed. A *term* is one
+// leadership, from the election to the end of the work.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -147,10 +147,10 @@ void LoopGroup::proceed() {
     wake_at(done ? until : now() + std::chrono::milliseconds{10});
 }
 
-/// Collects the connections to watch: those of the listeners, and of the others all while a round is under
-/// way, and otherwise those on which a release has no reply although its round is over. A loop must be able
-/// to end, so this also has a limit. The first row that applies says until when such a connection is watched.
-/// Afterwards the next round reads what has come.
+/// Collects the connections to watch: those of the listeners, and while a round is under way, all others.
+/// Otherwise only those on which a release has no reply although its round is over. A loop must be able to
+/// end, so these are not watched for ever. The first row that applies says until when. Afterwards the next
+/// round reads what has come.
 ///
 ///     the release            | until               | because
 ///     -----------------------+---------------------+-----------------------------------------------------
@@ -159,14 +159,14 @@ void LoopGroup::proceed() {
 ///     is written             | node_timeout after  | the server has it; it is only sent again if the
 ///                            | the rounds          | connection breaks
 ///
-/// Returns the end of the first limit.
+/// Returns the instant at which the first of these limits ends.
 Clock::time_point LoopGroup::find_connections_to_watch() {
     watched_.clear();
     group_.append_poll_entries(watched_, rounds_ > 0 ? Node::Polled::all : Node::Polled::owing);
     auto next = Clock::never();
     if (rounds_ == 0)
         std::erase_if(watched_, [&, now = now()](const PollEntry& it) {
-            const bool unwritten = it.writes || it.socket == nullptr;
+            const bool unwritten = it.writes || it.socket == nullptr;  // null: a name is being resolved
             const auto until =
                 idle_since_ +
                 (unwritten ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});

@@ -174,7 +174,7 @@ auto Lane::take_asker() -> OwnAsker {
 /// Is called once by each user of the object.
 void Lane::recycle(Asker& asker) noexcept {
     if (--asker.users > 0) return;
-    std::unique_ptr<Asker> surplus{&asker};
+    std::unique_ptr<Asker> surplus{&asker};  // declared first, so that it is destroyed without the mutex
     asker.clear();
     const std::lock_guard guard{mutex_};
     if (free_count_ == most_free) return;
@@ -191,7 +191,8 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
     return true;
 }
 
-/// Puts a round into the inbox. If another thread leads, copies the arguments first, without the mutex.
+/// Puts a round into the inbox. If another thread leads, first copies the arguments, without the mutex, and
+/// then tries again.
 /// Returns until_it_leads or not_yet, or nothing if the lane is closed.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
@@ -321,8 +322,8 @@ bool Lane::receive(Asker& own, Clock::time_point until) {
     return true;
 }
 
-/// Closes the lane if `own` is the only round, and nobody may join now. This stays so until a round ends,
-/// because a command must follow only what such a round has left behind.
+/// Closes the lane if `own` is the only round, and nobody may join now. This stays so while the round is
+/// under way: another command can only have to follow what a round has left behind at its end.
 void Lane::begin_new_rounds(const Asker* own) {
     Askers begun;
     {
@@ -545,9 +546,13 @@ void Lane::read_late() noexcept {
 }
 
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
-/// Returns when to call the function again. If bytes are unsent, this is soon, after a quarter of the time
-/// that has passed. If only a reply is missing, it is after a node_timeout, when check_silence() can send the
-/// release again. After a node_timeout without success, the next round or the destructor does the rest.
+/// Returns when to call the function again:
+///
+///     something else leads, nothing is left, or   | never; the next round or the destructor does the rest
+///     a node_timeout has passed without success   |
+///     only a reply is missing                     | after a node_timeout, when check_silence() can send the
+///                                                 | release again
+///     bytes are unsent                            | soon, after a quarter of the time that has passed
 Clock::time_point Lane::send_unsent(Clock::time_point now) {
     {
         const std::lock_guard guard{mutex_};

@@ -36,9 +36,10 @@
 //    has a descriptor for this. On the others, the leader looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
-// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: first one
-//    whose round is active, otherwise one in the inbox. It looks into the inbox, and stops leading if nobody
-//    is there, in one section under the mutex. So there is never a sleeping thread without a leader.
+// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: one whose
+//    round is active, otherwise one in the inbox, and of these the newest, which has most time left. It looks
+//    into the inbox, and stops leading if nobody is there, in one section under the mutex. So there is never
+//    a sleeping thread without a leader.
 // 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
 //    which leads for a moment, sends what the sockets have not accepted.
@@ -47,9 +48,9 @@
 //
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------
-//        is new     | The thread takes it back. Nothing    | nothing was sent
-//                   | was sent.                            |
-//        was begun  | It belongs to the leader (rule 8). A | the command may have been sent, so a release
+//        is new     | The thread takes it back, unless it  | nothing was sent
+//                   | must be sent all the same (rule 7).  |
+//        any other  | It belongs to the leader (rule 8). A | the command may have been sent, so a release
 //                   | release follows in a round of its    | follows
 //                   | own.                                 |
 //
@@ -204,14 +205,14 @@ private:
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
 
-    // Used by the leader only.
+    // Used by the leader only, except for functions of group_ that read what is constant, or lock it.
     NodeGroup group_;
     Askers active_{};
     detail::LinkedList<Asker, Ready> ready_{};  // those of them that can continue
     Askers ended_{};                            // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
-    bool has_closed_ = false;  // the round of the leader is the only one in this turn
+    bool has_closed_ = false;  // the lane was closed when this turn began
     Clock::time_point last_read_{};
 
     // The background task goes on for a node_timeout from here: since it was started, or since

@@ -50,7 +50,7 @@ bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const no
 
 bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
     const bool turn = is_free_for(effect, now);
-    // The command can make or extend a lease.
+    // The command is not sent to a server that may be a former master.
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
     has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (turn && leases);
     return turn;

@@ -101,8 +101,9 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for so long that the state can change: start_draining() or
-    /// give_up_releases() should be called.
+    /// Returns true if a reply has been missing for so long that the state must change: if it is current,
+    /// start_draining() should be called, and if it drains, give_up_releases(). Returns false if it is
+    /// silent.
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

@@ -12,6 +12,7 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
+/// Tests make nodes without a Server.
 static NodeConfig completed(NodeConfig config) {
     if (!config.server) config.server = std::make_shared<Server>();
     return config;
@@ -103,7 +104,8 @@ Link& Node::begin_link(Clock::time_point now) {
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
-        return it->is_draining() && it->users() == 0 && !it->was_ready() && !it->pending().has_late_clean_up();
+        return it->is_draining() && it->users() == 0 && !it->was_ready() &&
+               !it->pending().has_late_clean_up();
     };
     auto oldest = links_.end();
     if (std::ranges::count_if(links_, drains) > static_cast<std::ptrdiff_t>(max_draining))
@@ -147,8 +149,8 @@ Clock::time_point Node::blocking_receive(Link& link) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    // Mostly there is nothing to do, in each turn of each round. If nothing has to be swept, the first link
-    // is the only one.
+    // Mostly there is nothing to do, in each turn of each round. If nothing has to be swept, all links are
+    // current, so there is one at most.
     if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);
     sweep(now);  // may send releases again on another connection

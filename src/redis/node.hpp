@@ -72,7 +72,7 @@ public:
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
     /// If other servers of the Cluster have replaced this one, which has failed, breaks its connections.
     void leave_former_server(Clock::time_point now);
-    /// Returns the entry of the SET of this owner that is unanswered on a connection, or null.
+    /// Returns the pending command that binds a connection to this owner (pending_replies.hpp), or null.
     const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
     /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused.

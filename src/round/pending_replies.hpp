@@ -25,14 +25,11 @@
 //                                             | (rule B5)
 //     an enter_queue                          | the acquisition that removes the ticket
 //     the writing of a holder description     | its deletion, which would otherwise find nothing
-//     a release                               | mostly the next SET of one of its resources, which the old key
-//                                             | would otherwise refuse
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
-// this owner is pending behind it. The owner of an enter_queue is the ticket. For the last row, the
-// class remembers the resources. If Redis Sentinels name the server of the node, no command that makes or
-// extends a lease is written behind a pending one (may_write()), because the connection may lead to a server
-// that is no longer the master (Link::may_lead_to_former_master()).
+// this owner is pending behind it: after that, nothing of this owner matters. The owner of an enter_queue is
+// the ticket. The next SET of a resource may overtake its release, but is then refused by the old key. So the
+// class also remembers the resources of releases, and the SET prefers their lane (Lanes).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -64,8 +61,8 @@ protected:
 };
 
 /// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
-/// because of the release. Without a limit, the client would connect again and again. PendingReply::repeats
-/// is set to zero if the server refuses the release for now.
+/// because of the release. Without a limit, the client would connect again and again. If a server refuses the
+/// release for now, Connection begins to count anew.
 inline constexpr std::uint8_t max_release_repeats = 8;
 
 /// One entry: a command that was sent, and its reply.
@@ -84,9 +81,10 @@ struct PendingReply {
     std::string owner{};                            ///< unless the effect is `none`
     std::vector<std::string> resources{};           ///< if it releases
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
-    std::uint8_t repeats = 0;                       ///< how often it was sent again
-    Clock::time_point written = Clock::never();     ///< never() until record_write()
-    Reply reply{};                                  ///< once it is answered
+    /// How often it was sent again; max_release_repeats after never_repeat().
+    std::uint8_t repeats = 0;
+    Clock::time_point written = Clock::never();  ///< never() until record_write()
+    Reply reply{};                               ///< once it is answered
 
     bool releases() const noexcept { return effect == KeyEffect::releases; }
     /// Returns true if the connection is bound to `owner`.
@@ -320,8 +318,7 @@ public:
         return false;
     }
 
-    /// Returns the entry of a SET of this owner, if no release of the owner is pending behind it. Otherwise
-    /// returns null.
+    /// Returns the entry of the command that binds the connection to this owner, or null.
     const PendingReply* binding_command_of(std::string_view owner) const noexcept {
         for (auto i = size_; i > answered_; --i)
             if (const auto& it = at(i - 1); (it.binds() || it.releases()) && it.owner == owner)

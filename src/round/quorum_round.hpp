@@ -70,9 +70,8 @@
 //   the connection of the round, an extension could arrive before its SET, and the node would refuse it.
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
-// clients from the lock, and because a second deletion does no harm. (The command that deletes a holder
-// description is queued, too. The commands for a server of a Redis Cluster that cannot be reached go to
-// another server.)
+// clients from the lock, and because a second deletion does no harm. The command that deletes a holder
+// description is queued, too. (Both are *clean-ups*.)
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
@@ -99,13 +98,15 @@
 //                | release, see on_sent())                     |
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
+//                |                                             | on_join(), see below → connecting
 //     over       | its votes are known, or will stay unknown   |
 //
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
 // also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
 // end() leads to over, too. If on_failed() returns true, a release must be sent once more. If on_redirected()
-// or on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the stage
-// does not change, and the driver joins another connection: on_join() or on_postponed() follows.
+// or on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the
+// function does not change the stage, and the driver joins another connection: on_join() or on_postponed()
+// follows.
 //
 // ---- Which nodes are awaited
 //
@@ -398,8 +399,8 @@ public:
     /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
     /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
     ///
-    /// - The grants of all nodes whose votes are missing would be enough for the request.
-    /// - The grants of only the nodes that are being asked would not be enough.
+    /// - The further grants of all nodes whose votes are missing would be enough for the request.
+    /// - The further grants of only the nodes that are being asked would not be enough.
     ///
     /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
     /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
@@ -685,8 +686,8 @@ private:
         return std::nullopt;
     }
 
-    /// Returns the time for the next node in the phase one_by_one: a node_timeout, or less if the caller's time
-    /// is too short for a node_timeout for each node. The nodes then share the caller's time equally.
+    /// Returns the time for the next node in the phase one_by_one: a node_timeout, or less if the caller's
+    /// time is too short for a node_timeout for each node. The nodes then share the caller's time equally.
     /// Otherwise one frozen node could keep the round from asking the others.
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
@@ -721,7 +722,7 @@ private:
     ///
     ///     case                                             | cause       | the node has failed
     ///     -------------------------------------------------+-------------+--------------------------------
-    ///     The caller does not wait for replies, so only    | not_awaited | no: the command is a release,
+    ///     The caller does not wait for replies, so only    | not_awaited | no: the command is a clean-up,
     ///     case 3 applies.                                  |             | which is queued and will be sent
     ///     The caller's deadline has passed, or has left    | deadline    | no
     ///     the node less than an eighth of node_timeout.    |             |

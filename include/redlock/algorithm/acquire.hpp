@@ -1,7 +1,8 @@
-// Makes attempts to acquire a lock, until one succeeds, a retry is pointless, or a limit is reached. An
-// attempt sets the key on all nodes, and deletes it again if no majority grants it in time (algorithm.hpp).
-// Between two attempts the client pauses for a random time. With LockOptions::fair, while another client
-// holds the resource, the client waits in a queue in place of the pause (waiting.hpp).
+// The limits of an acquisition, and whether and when it makes another attempt. It makes attempts until one
+// succeeds, a retry is pointless, or a limit is reached. An attempt sets the key on all nodes, and deletes it
+// again if no majority grants it in time (algorithm.hpp). Between two attempts the client pauses for a random
+// time. With LockOptions::fair, while another client holds the resource, the client waits in a queue in place
+// of the pause (waiting.hpp).
 //
 // The loop of the attempts is in src/flow/acquire.cpp.
 #pragma once
