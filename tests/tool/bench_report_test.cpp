@@ -38,19 +38,18 @@ TEST(Bars, AreEmptyWithoutMeasurements) {
     EXPECT_TRUE(bars_of({}).empty());
 }
 
-// Each thread measures by itself.
-TEST(AMeasurement, CanBeAddedToAnother) {
-    Measurement sum;
-    Measurement other;
-    other.acquire.record(1ms);
-    other.release.record(1ms);
-    other.failures[{"acquire", Errc::no_quorum}] = 2;
-    other.node_causes[{"a", Errc::timed_out}] = 3;
-    for (int i = 0; i < 2; ++i) sum.add(other);
-    EXPECT_EQ(sum.acquire.count(), 2U);
-    EXPECT_EQ(sum.release.count(), 2U);
-    EXPECT_EQ(sum.failures.begin()->second, 4U);
-    EXPECT_EQ(sum.node_causes.begin()->second, 6U);
+// All threads count in one measurement.
+TEST(AMeasurement, HasTheAcquisitionsOfAllThreads) {
+    AnsweringNode node{[&](const auto&, Tally& tally) { tally.grant(0); }};
+    const Workload workload{.prefix = "a", .lock = {.ttl = 10s}, .threads = 4};
+    std::uint64_t last = 0;
+    const auto measured = run(node, workload, [&](std::uint64_t acquired) {
+        last = acquired;
+        return acquired < 100;
+    });
+    EXPECT_GE(last, 100U);
+    EXPECT_GE(measured.acquire.count(), last);
+    EXPECT_EQ(measured.acquire.count(), measured.release.count());
 }
 
 // The first acquisition has to connect.

@@ -71,17 +71,6 @@ TEST(LatencyHistogram, AcceptsAnyLatency) {
     EXPECT_EQ(histogram.percentile(100), nanoseconds::max());
 }
 
-TEST(LatencyHistogram, CanBeAddedToAnother) {
-    LatencyHistogram a;
-    LatencyHistogram b;
-    for (int i = 1; i <= 50; ++i) a.record(nanoseconds{i});
-    for (int i = 51; i <= 100; ++i) b.record(nanoseconds{i});
-    a.add(b);
-    EXPECT_EQ(a.count(), 100U);
-    EXPECT_EQ(a.percentile(90), 90ns);
-    EXPECT_EQ(a.largest(), 100ns);
-}
-
 TEST(LatencyHistogram, CountsTheLatenciesInARange) {
     LatencyHistogram histogram;
     for (int i = 1; i <= 100; ++i) histogram.record(nanoseconds{i});

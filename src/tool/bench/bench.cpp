@@ -114,8 +114,6 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
     options.round = round;
     options.max_idle = std::max(options.max_idle, workload.threads);
     RedisNodes nodes{request.nodes.endpoints(), options};
-    check(workload.lock, nodes.node_timeout(), nodes.quarantine());
-    detail::check_for_cluster(nodes, {}, workload.lock);
     ProgressLine progress{title};
     const auto end = boot_clock().now() + request.seconds;
     auto measurement = run(nodes, workload, [&](std::uint64_t acquired) {

@@ -16,12 +16,6 @@ void LatencyHistogram::record(Span latency) {
     largest_ = std::max(largest_, latency);
 }
 
-void LatencyHistogram::add(const LatencyHistogram& other) {
-    for (const auto& [last, count] : other.counts_) counts_[last] += count;
-    total_ += other.total_;
-    largest_ = std::max(largest_, other.largest_);
-}
-
 auto LatencyHistogram::percentile(double percent) const -> Span {
     const auto wanted = std::max(std::ceil(percent * static_cast<double>(total_) / 100 - 1e-6), 1.0);
     std::uint64_t seen = 0;

@@ -13,7 +13,6 @@ public:
     using Span = std::chrono::nanoseconds;
 
     void record(Span latency);
-    void add(const LatencyHistogram& other);
 
     std::uint64_t count() const noexcept { return total_; }
     Span largest() const noexcept { return largest_; }

@@ -3,7 +3,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/lock.hpp>
 
-#include <atomic>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -13,57 +13,53 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The work of one thread.
-class Worker {
+/// The measurement that all threads share.
+class SharedMeasurement {
 public:
-    Worker(Nodes& nodes, const Workload& workload, std::size_t number, std::atomic<std::uint64_t>& acquired)
-        : lock_{nodes, workload.prefix + ":" + std::to_string(number), workload.lock}, acquired_{acquired} {}
-
-    /// Acquires and releases until `stop` is requested. The first time is not counted, because it has to
-    /// connect.
-    void run(const std::stop_token& stop) {
-        if (lock_.acquire(stop)) (void)lock_.release();
-        while (!stop.stop_requested()) once(stop);
+    /// Acquires and releases the lock until `stop` is requested. The first time is not counted, because it
+    /// has to connect.
+    void run(Lock& lock, const std::stop_token& stop) {
+        if (lock.acquire(stop)) (void)lock.release();
+        while (!stop.stop_requested()) once(lock, stop);
     }
 
-    const Measurement& measurement() const noexcept { return measurement_; }
+    std::uint64_t acquired() const {
+        const std::lock_guard guard{mutex_};
+        return measurement_.acquire.count();
+    }
+
+    /// Requires that no thread measures any more.
+    Measurement& result() noexcept { return measurement_; }
 
 private:
-    void once(const std::stop_token& stop) {
+    void once(Lock& lock, const std::stop_token& stop) {
         const auto start = boot_clock().now();
-        const auto acquired = lock_.acquire(stop);
+        const auto acquired = lock.acquire(stop);
         const auto middle = boot_clock().now();
         record("acquire", acquired);
         if (!acquired) return boot_clock().sleep_until(middle + 10ms, stop);  // it may have failed at once
-        const auto released = lock_.release();
+        const auto released = lock.release();
         const auto end = boot_clock().now();
         record("release", released);
+        const std::lock_guard guard{mutex_};
         measurement_.acquire.record(middle - start);
         measurement_.release.record(end - middle);
-        acquired_.fetch_add(1, std::memory_order_relaxed);
     }
 
     void record(const char* verb, const Result& result) {
         if (result.error() == Errc::cancelled) return;
+        const std::lock_guard guard{mutex_};
         if (!result) ++measurement_.failures[{verb, result.error()}];
         for (const auto& node : result.nodes())
             if (detail::failed_to_vote(node))
                 ++measurement_.node_causes[{std::string{node.name}, node.cause}];
     }
 
-    Lock lock_;
-    std::atomic<std::uint64_t>& acquired_;
+    mutable std::mutex mutex_{};
     Measurement measurement_{};
 };
 
 }  // namespace
-
-void Measurement::add(const Measurement& other) {
-    acquire.add(other.acquire);
-    release.add(other.release);
-    for (const auto& [error, count] : other.failures) failures[error] += count;
-    for (const auto& [cause, count] : other.node_causes) node_causes[cause] += count;
-}
 
 double Measurement::per_second() const {
     const auto seconds = std::chrono::duration<double>{took}.count();
@@ -72,25 +68,23 @@ double Measurement::per_second() const {
 
 Measurement run(Nodes& nodes, const Workload& workload,
                 const std::function<bool(std::uint64_t acquired)>& goes_on) {
-    std::atomic<std::uint64_t> acquired{0};
-    std::vector<Worker> workers;
-    workers.reserve(workload.threads);
+    std::vector<Lock> locks;
+    locks.reserve(workload.threads);
     for (std::size_t number = 0; number < workload.threads; ++number)
-        workers.emplace_back(nodes, workload, number, acquired);
+        locks.emplace_back(nodes, workload.prefix + ":" + std::to_string(number), workload.lock);
+    SharedMeasurement shared;
     const auto start = boot_clock().now();
     {
         std::vector<std::jthread> threads;
-        threads.reserve(workers.size());
-        for (auto& worker : workers)
-            threads.emplace_back([&worker](const std::stop_token& stop) { worker.run(stop); });
-        while (goes_on(acquired.load(std::memory_order_relaxed))) {
+        threads.reserve(locks.size());
+        for (auto& lock : locks)
+            threads.emplace_back([&](const std::stop_token& stop) { shared.run(lock, stop); });
+        while (goes_on(shared.acquired())) {
         }
         for (auto& thread : threads) thread.request_stop();
     }
-    Measurement measurement;
-    measurement.took = boot_clock().now() - start;
-    for (const auto& worker : workers) measurement.add(worker.measurement());
-    return measurement;
+    shared.result().took = boot_clock().now() - start;
+    return shared.result();
 }
 
 }  // namespace redlock::tool

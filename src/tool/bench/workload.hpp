@@ -43,7 +43,6 @@ struct Measurement {
     std::chrono::nanoseconds took{};
     SharedWrites shared_writes{};
 
-    void add(const Measurement& other);
     double per_second() const;
 };
 
