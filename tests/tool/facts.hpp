@@ -1,7 +1,7 @@
 // Facts made up: a node that nothing is wrong with, to change one thing about.
 #pragma once
 
-#include "tool/doctor/diagnosis_report.hpp"
+#include "tool/doctor/diagnosis.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,6 @@
 // What a doctor makes of one node, by a table: change one thing about a healthy one, and that is found.
 #include "facts.hpp"
 
-#include "tool/doctor/findings.hpp"
-
 #include <redlock/error.hpp>
 
 #include <functional>
@@ -446,7 +444,7 @@ TEST(PermissionChecks, CostTheVoteIfTheyFail) {
         node.permission_checks.push_back({"acquire", "orders:42", "+set", {cause, "its words"}});
         const auto diagnosis = diagnose({&node, 1}, {});
         EXPECT_EQ(diagnosis.nodes[0].verdict(), Severity::unsafe);
-        EXPECT_EQ(diagnosis.votes, 0U);
+        EXPECT_EQ(diagnosis.votes(), 0U);
     }
 }
 
@@ -459,7 +457,7 @@ TEST(PermissionChecks, SuggestIndependentServersInPlaceOfARedisCluster) {
         const auto diagnosis = diagnose({&node, 1}, {});
         EXPECT_EQ(brief(diagnosis.nodes[0].findings),
                   (std::vector<std::string>{"unsafe check", "warning mode"}));
-        EXPECT_THAT(advice_of(diagnosis, {&node, 1}), HasSubstr("cluster-enabled no")) << words;
+        EXPECT_THAT(advice_of(diagnosis), HasSubstr("cluster-enabled no")) << words;
     }
 }
 

@@ -41,8 +41,8 @@ std::optional<microseconds> time_of(const Answer& answer) {
 /// Collects the facts about one node.
 class Checkup {
 public:
-    Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
-        : plan_(plan), admin_(endpoint, plan.nodes.node_timeout) {
+    Checkup(const Endpoint& endpoint, const CheckupPlan& plan, NodeFacts& facts)
+        : plan_(plan), admin_(endpoint, plan.nodes.node_timeout), facts_(facts) {
         facts_.name = endpoint.name();
         if (!endpoint.username.empty()) facts_.user = endpoint.username;
     }
@@ -68,8 +68,6 @@ public:
         if (const auto time = time_of(answer))
             facts_.clock_offset = *time - (start + answer.took / 2).time_since_epoch();
     }
-
-    NodeFacts facts() && { return std::move(facts_); }
 
 private:
     /// Takes the median of several PINGs. If the user may not call PING, the error takes as long as the
@@ -167,7 +165,7 @@ private:
 
     const CheckupPlan& plan_;
     AdminConnection admin_;
-    NodeFacts facts_{};
+    NodeFacts& facts_;
 };
 
 }  // namespace
@@ -176,17 +174,16 @@ std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const Ch
     // Throws if no lock could use the endpoints.
     const RedisNodes nodes{endpoints, {.node_timeout = plan.nodes.node_timeout}};
     detail::check_for_cluster(nodes, std::array{plan.resource}, plan.lock);
+    std::vector<NodeFacts> facts(endpoints.size());
     std::deque<Checkup> checkups;
-    for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
+    for (std::size_t node = 0; node < endpoints.size(); ++node)
+        checkups.emplace_back(endpoints[node], plan, facts[node]);
     std::vector<std::future<void>> runs;
     runs.reserve(checkups.size());
     for (auto& checkup : checkups)
         runs.push_back(std::async(std::launch::async, [&checkup] { checkup.run(); }));
     for (auto& run : runs) run.get();
     for (auto& checkup : checkups) checkup.read_clock();
-    std::vector<NodeFacts> facts;
-    facts.reserve(checkups.size());
-    for (auto& checkup : checkups) facts.push_back(std::move(checkup).facts());
     return facts;
 }
 

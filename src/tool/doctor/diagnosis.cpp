@@ -91,17 +91,6 @@ Findings joint_findings(const Diagnosis& diagnosis) {
     return findings;
 }
 
-/// Returns the worst severity of all findings. A node that cannot be reached counts as a warning.
-Severity together(const Diagnosis& diagnosis) {
-    auto worst = Severity::hint;
-    const auto take = [&](Severity it) {
-        worst = std::max(worst, it == Severity::unreachable ? Severity::warning : it);
-    };
-    for (const auto& node : diagnosis.nodes) take(node.verdict());
-    for (const auto& finding : diagnosis.findings) take(finding.severity);
-    return worst;
-}
-
 }  // namespace
 
 Severity NodeDiagnosis::verdict() const noexcept {
@@ -118,21 +107,32 @@ bool NodeDiagnosis::only_in_quarantine() const noexcept {
     return !has_vote() && std::ranges::all_of(findings, harmless);
 }
 
+std::size_t Diagnosis::votes() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(nodes, &NodeDiagnosis::has_vote));
+}
+
+Severity Diagnosis::verdict() const noexcept {
+    auto worst = Severity::hint;
+    const auto take = [&](Severity it) {
+        worst = std::max(worst, it == Severity::unreachable ? Severity::warning : it);
+    };
+    for (const auto& node : nodes) take(node.verdict());
+    for (const auto& finding : findings) take(finding.severity);
+    return worst;
+}
+
 Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan) {
     Diagnosis it;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-        auto facts = nodes[node];
+        it.nodes.push_back({nodes[node], {}});
+        auto& [facts, findings] = it.nodes.back();
         if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
-        it.nodes.push_back({findings_of(facts, plan)});
-        auto& findings = it.nodes.back().findings;
+        findings = findings_of(facts, plan);
         judge_twin(nodes, node, findings);
         judge_clock(nodes, node, plan, findings);
         std::ranges::stable_sort(findings, std::greater{}, &Finding::severity);
     }
-    it.votes = static_cast<std::size_t>(std::ranges::count_if(it.nodes, &NodeDiagnosis::has_vote));
-    it.quorum = quorum(nodes.size());
     it.findings = joint_findings(it);
-    it.verdict = together(it);
     return it;
 }
 
@@ -142,17 +142,17 @@ const char* verdict_name(Severity severity) noexcept {
 }
 
 std::string summary_of(const Diagnosis& diagnosis) {
-    auto text = std::to_string(diagnosis.votes) + " of " + std::to_string(diagnosis.nodes.size()) +
-                " nodes have a vote, the quorum is " + std::to_string(diagnosis.quorum) + ": ";
+    auto text = std::to_string(diagnosis.votes()) + " of " + std::to_string(diagnosis.nodes.size()) +
+                " nodes have a vote, the quorum is " + std::to_string(diagnosis.quorum()) + ": ";
     if (diagnosis.spare() < 0) return text + "no lock can be acquired";
     return text + (diagnosis.spare() == 0 ? "none" : std::to_string(diagnosis.spare())) + " may fail";
 }
 
-std::string advice_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
+std::string advice_of(const Diagnosis& diagnosis) {
     for (const auto severity : {Severity::unsafe, Severity::unreachable, Severity::warning})
-        for (std::size_t node = 0; node < nodes.size(); ++node)
-            for (const auto& finding : diagnosis.nodes[node].findings)
-                if (finding.severity == severity) return nodes[node].name + ": " + finding.remedy;
+        for (const auto& [facts, findings] : diagnosis.nodes)
+            for (const auto& finding : findings)
+                if (finding.severity == severity) return facts.name + ": " + finding.remedy;
     return {};
 }
 

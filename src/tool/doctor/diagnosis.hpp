@@ -1,19 +1,50 @@
-// Judges the facts that a checkup has collected: findings for each node, findings for all nodes together, and
-// what to change first. Pure, without I/O.
+// The diagnosis of `redlock doctor`: judges the facts that a checkup has collected. There are findings about
+// each node, and about all nodes together. A finding is a fact, why it matters, and what to change. Pure,
+// without I/O.
 #pragma once
 
-#include "checkup_plan.hpp"
-#include "findings.hpp"
-#include "node_facts.hpp"
+#include "checkup.hpp"
+
+#include <redlock/nodes.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace redlock::tool {
 
+/// In ascending order.
+enum class Severity : std::uint8_t {
+    hint,         ///< nothing is wrong
+    warning,      ///< the lock is weaker than it could be, or a fact is unknown
+    unsafe,       ///< two clients may hold the same lock, or the node cannot take part
+    unreachable,  ///< the node could not be reached
+};
+
+struct Finding {
+    Severity severity = Severity::hint;
+    std::string subject{};  ///< one word for programs: "role", "eviction", "clock" ...
+    std::string what{};     ///< the fact
+    std::string why{};      ///< why it matters
+    std::string remedy{};   ///< what to change, for example a line of redis.conf or an ACL rule
+    bool has_vote = true;   ///< the node can grant a lock nevertheless
+    NodeError cause{};      ///< why an operation failed, if that is the finding
+};
+
+using Findings = std::vector<Finding>;
+
+/// Judges one node by itself, by all rules in turn. If it could not be reached, that is the only finding.
+Findings findings_of(const NodeFacts& node, const CheckupPlan& plan);
+
+/// Returns the ACL rule that would let the operation succeed, such as "+eval" or "~orders:*", as far as the
+/// error text of the server tells.
+std::string missing_permission(const PermissionCheck& check);
+
 struct NodeDiagnosis {
+    NodeFacts facts{};
     Findings findings{};
 
     /// Returns the severity of the worst finding. If it is `hint`, the node is fine.
@@ -24,15 +55,17 @@ struct NodeDiagnosis {
 };
 
 struct Diagnosis {
-    std::vector<NodeDiagnosis> nodes{};  ///< in the order of the facts
-    Findings findings{};                 ///< about all nodes together
-    std::size_t votes = 0;               ///< independent nodes that can grant a lock
-    std::size_t quorum = 0;
-    Severity verdict = Severity::hint;  ///< never unreachable: see diagnose()
+    std::vector<NodeDiagnosis> nodes{};
+    Findings findings{};  ///< about all nodes together
 
+    /// Returns the number of independent nodes that can grant a lock.
+    std::size_t votes() const noexcept;
+    std::size_t quorum() const noexcept { return redlock::quorum(nodes.size()); }
     /// Returns how many more nodes may fail while locks can still be acquired. If it is negative, no lock can
     /// be acquired.
-    long spare() const noexcept { return static_cast<long>(votes) - static_cast<long>(quorum); }
+    long spare() const noexcept { return static_cast<long>(votes()) - static_cast<long>(quorum()); }
+    /// Returns the worst severity of all findings. A node that cannot be reached counts as a warning.
+    Severity verdict() const noexcept;
 };
 
 /// Judges all nodes. The verdict is `unsafe` if a node is unsafe. It is also `unsafe` if no majority has a
@@ -47,6 +80,13 @@ const char* verdict_name(Severity severity) noexcept;
 std::string summary_of(const Diagnosis& diagnosis);
 
 /// Returns what to change first, in one line, or an empty text if all is fine.
-std::string advice_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
+std::string advice_of(const Diagnosis& diagnosis);
+
+/// Prints the diagnosis for people: a table of the nodes, then each finding once with the nodes to which it
+/// applies, and last what to do first. See json.hpp for programs.
+void print(std::ostream& out, const Diagnosis& diagnosis);
+
+/// Returns "hint", or the name of the verdict.
+const char* heading_of(Severity severity) noexcept;
 
 }  // namespace redlock::tool

@@ -1,4 +1,4 @@
-#include "diagnosis_report.hpp"
+#include "diagnosis.hpp"
 
 #include "text/escaped.hpp"
 #include "text/span.hpp"
@@ -46,12 +46,12 @@ std::string time_of_day(std::chrono::system_clock::time_point time) {
     return {text.data(), length};
 }
 
-Table table_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
+Table table_of(const Diagnosis& diagnosis) {
     Table table{{"NODE", "VERDICT", "ROUND TRIP", "SERVER", "ROLE", "UP", "PERSISTENCE", "MEMORY"}};
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const auto& node = nodes[i];
+    for (const auto& it : diagnosis.nodes) {
+        const auto& node = it.facts;
         const auto& info = node.info;
-        table.add({node.name, verdict_name(diagnosis.nodes[i].verdict()),
+        table.add({node.name, verdict_name(it.verdict()),
                    node.round_trip ? text_of(*node.round_trip) : unknown,
                    info.make.empty() ? unknown : info.make + " " + info.version, or_unknown(info.role),
                    info.uptime ? text_of_age(*info.uptime) : unknown, persistence_of(node), memory_of(info)});
@@ -59,33 +59,31 @@ Table table_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
     return table;
 }
 
-/// A finding and the nodes to which it applies.
+/// A finding and the names of the nodes to which it applies.
 struct Shared {
     const Finding* finding;
-    std::vector<std::size_t> nodes;
+    std::vector<std::string> nodes;
 };
 
 /// Merges the findings that several nodes have in common. The worst findings come first.
 std::vector<Shared> grouped(const Diagnosis& diagnosis) {
     std::vector<Shared> result;
-    for (std::size_t node = 0; node < diagnosis.nodes.size(); ++node)
-        for (const auto& finding : diagnosis.nodes[node].findings) {
-            const auto same = std::ranges::find_if(result, [&](const Shared& it) {
+    for (const auto& node : diagnosis.nodes)
+        for (const auto& finding : node.findings) {
+            auto same = std::ranges::find_if(result, [&](const Shared& it) {
                 return it.finding->what == finding.what && it.finding->remedy == finding.remedy;
             });
-            if (same == result.end())
-                result.push_back({&finding, {node}});
-            else
-                same->nodes.push_back(node);
+            if (same == result.end()) same = result.insert(same, {&finding, {}});
+            same->nodes.push_back(node.facts.name);
         }
     std::ranges::stable_sort(result, std::greater{}, [](const Shared& it) { return it.finding->severity; });
     return result;
 }
 
-std::string names_of(const Shared& shared, std::span<const NodeFacts> nodes) {
-    if (shared.nodes.size() > 1 && shared.nodes.size() == nodes.size()) return "all nodes";
+std::string names_of(const Shared& shared, std::size_t all) {
+    if (all > 1 && shared.nodes.size() == all) return "all nodes";
     std::string names;
-    for (const auto node : shared.nodes) names += (names.empty() ? "" : ", ") + nodes[node].name;
+    for (const auto& node : shared.nodes) names += (names.empty() ? "" : ", ") + node;
     return names;
 }
 
@@ -95,26 +93,25 @@ void print(std::ostream& out, const Finding& finding, const std::string& where) 
     out << "    change: " << escaped(finding.remedy) << '\n';
 }
 
-void print_quarantines(std::ostream& out, std::span<const NodeFacts> nodes) {
-    for (const auto& node : nodes) {
-        if (!node.marker || !node.marker->placed) continue;
-        out << escaped(node.name) << ": ";
-        if (node.marker->left.count() > 0)
-            out << "in quarantine until " << time_of_day(node.marker->until) << " by its clock\n";
-        else
-            out << "has its quarantine behind it\n";
-    }
+void print_quarantine(std::ostream& out, const NodeFacts& node) {
+    if (!node.marker || !node.marker->placed) return;
+    out << escaped(node.name) << ": ";
+    if (node.marker->left.count() > 0)
+        out << "in quarantine until " << time_of_day(node.marker->until) << " by its clock\n";
+    else
+        out << "has its quarantine behind it\n";
 }
 
 }  // namespace
 
-void print(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
-    out << table_of(diagnosis, nodes);
-    print_quarantines(out, nodes);
-    for (const auto& shared : grouped(diagnosis)) print(out, *shared.finding, names_of(shared, nodes));
+void print(std::ostream& out, const Diagnosis& diagnosis) {
+    out << table_of(diagnosis);
+    for (const auto& node : diagnosis.nodes) print_quarantine(out, node.facts);
+    for (const auto& shared : grouped(diagnosis))
+        print(out, *shared.finding, names_of(shared, diagnosis.nodes.size()));
     for (const auto& finding : diagnosis.findings) print(out, finding, "together");
-    out << '\n' << verdict_name(diagnosis.verdict) << ": " << summary_of(diagnosis) << '\n';
-    if (const auto advice = advice_of(diagnosis, nodes); !advice.empty())
+    out << '\n' << verdict_name(diagnosis.verdict()) << ": " << summary_of(diagnosis) << '\n';
+    if (const auto advice = advice_of(diagnosis); !advice.empty())
         out << "first: " << escaped(advice) << '\n';
 }
 

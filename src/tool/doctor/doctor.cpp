@@ -1,8 +1,6 @@
 #include "subcommands.hpp"
 
-#include "checkup.hpp"
 #include "diagnosis.hpp"
-#include "diagnosis_report.hpp"
 #include "exit_status.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
@@ -59,13 +57,12 @@ int status_of(Severity verdict) {
 
 int doctor(const DoctorArguments& request) {
     const auto plan = plan_of(request);
-    const auto nodes = check_up(request.nodes.endpoints(), plan);
-    const auto diagnosis = diagnose(nodes, plan);
+    const auto diagnosis = diagnose(check_up(request.nodes.endpoints(), plan), plan);
     if (request.json)
-        print_json(std::cout, diagnosis, nodes);
+        print_json(std::cout, diagnosis);
     else
-        print(std::cout, diagnosis, nodes);
-    return status_of(diagnosis.verdict);
+        print(std::cout, diagnosis);
+    return status_of(diagnosis.verdict());
 }
 
 }  // namespace

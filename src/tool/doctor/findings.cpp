@@ -1,4 +1,4 @@
-#include "findings.hpp"
+#include "diagnosis.hpp"
 
 #include "text/span.hpp"
 #include "wire/causes.hpp"

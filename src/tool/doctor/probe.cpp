@@ -1,6 +1,6 @@
 #include "probe.hpp"
 
-#include "findings.hpp"
+#include "diagnosis.hpp"
 #include "wire/key_names.hpp"
 
 #include <redlock/entropy.hpp>

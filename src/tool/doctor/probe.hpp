@@ -2,7 +2,8 @@
 #pragma once
 
 #include "checkup.hpp"
-#include "node_facts.hpp"
+
+#include "redis/admin_connection.hpp"
 
 namespace redlock::tool {
 

@@ -1,6 +1,5 @@
 #include "json.hpp"
 
-#include "doctor/diagnosis_report.hpp"
 #include "wire/causes.hpp"
 
 #include <nlohmann/json.hpp>
@@ -169,7 +168,8 @@ ordered_json json_of_finding_at_node(const Finding& finding) {
     return json;
 }
 
-ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
+ordered_json json_of_diagnosis(const NodeDiagnosis& diagnosis) {
+    const auto& node = diagnosis.facts;
     const auto& info = node.info;
     const bool placed = node.marker && node.marker->placed;
     return {{"name", node.name},
@@ -225,18 +225,15 @@ void print_json(std::ostream& out, std::span<const Measurement> rounds, const st
     print(out, {{"error", error_of(error, error.message())}, {"rounds", list_of(rounds, json_of_round)}});
 }
 
-void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
-    ordered_json json{{"verdict", verdict_name(diagnosis.verdict)},
-                      {"summary", summary_of(diagnosis)},
-                      {"votes", diagnosis.votes},
-                      {"quorum", diagnosis.quorum},
-                      {"may_fail", std::max(diagnosis.spare(), 0L)},
-                      {"advice", or_null(advice_of(diagnosis, nodes))},
-                      {"findings", list_of(diagnosis.findings, json_of_finding)},
-                      {"nodes", ordered_json::array()}};
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        json["nodes"].push_back(json_of(nodes[i], diagnosis.nodes[i]));
-    print(out, json);
+void print_json(std::ostream& out, const Diagnosis& diagnosis) {
+    print(out, {{"verdict", verdict_name(diagnosis.verdict())},
+                {"summary", summary_of(diagnosis)},
+                {"votes", diagnosis.votes()},
+                {"quorum", diagnosis.quorum()},
+                {"may_fail", std::max(diagnosis.spare(), 0L)},
+                {"advice", or_null(advice_of(diagnosis))},
+                {"findings", list_of(diagnosis.findings, json_of_finding)},
+                {"nodes", list_of(diagnosis.nodes, json_of_diagnosis)}});
 }
 
 }  // namespace redlock::tool

@@ -4,7 +4,6 @@
 
 #include "bench/bench_report.hpp"
 #include "doctor/diagnosis.hpp"
-#include "doctor/node_facts.hpp"
 #include "lock_status.hpp"
 
 #include <redlock/algorithm/lease.hpp>
@@ -33,6 +32,6 @@ void print_json_of_who(std::ostream& out, const std::string& resource, const Loc
 void print_json(std::ostream& out, std::span<const Measurement> rounds, const std::error_code& error);
 
 /// For doctor.
-void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
+void print_json(std::ostream& out, const Diagnosis& diagnosis);
 
 }  // namespace redlock::tool
