@@ -1,9 +1,12 @@
 #include "process_stat.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
+#include <string>
 #include <system_error>
 
 namespace redlock::tool {
@@ -13,7 +16,13 @@ bool proc_shows_our_processes() {
     return std::filesystem::read_symlink("/proc/self", error) == std::to_string(::getpid());
 }
 
-bool has_ended(const std::string& stat) {
+bool has_ended(int directory, const char* file) {
+    std::string stat(1024, '\0');  // such as "17 (name) Z 1 17 ..."
+    const int descriptor = ::openat(directory, file, O_RDONLY | O_CLOEXEC);
+    const auto size = descriptor < 0 ? -1 : ::read(descriptor, stat.data(), stat.size());
+    const int error = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    if (size < 0) return error == ENOENT || error == ESRCH;
     std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
     char state = 0;
     fields >> state;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -36,19 +35,6 @@ int open_process([[maybe_unused]] pid_t process) {
 /// Linux before 5.3 has no pidfd_open(). The profiles of some containers forbid it.
 bool is_unavailable(int error) noexcept {
     return error == ENOSYS || error == EPERM || error == EACCES;
-}
-
-/// Returns whether the process whose directory this is has ended. Its file is gone with it (ENOENT), or does
-/// not belong to a process any more (ESRCH). Any other error says nothing about the process.
-bool has_ended_in(int directory) noexcept {
-    const int file = ::openat(directory, "stat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno == ENOENT || errno == ESRCH;
-    std::array<char, 1024> text{};
-    const auto size = ::read(file, text.data(), text.size());
-    const int error = errno;
-    ::close(file);
-    if (size < 0) return error == ENOENT || error == ESRCH;
-    return size > 0 && has_ended({text.data(), static_cast<std::size_t>(size)});
 }
 
 int open_directory(pid_t process) {
@@ -85,7 +71,7 @@ void WatchedProcess::keep_descriptor_only(int number) noexcept {
 
 bool WatchedProcess::has_ended(std::chrono::milliseconds most) const noexcept {
     if (kind_ == Kind::directory) {
-        if (has_ended_in(descriptor_)) return true;
+        if (tool::has_ended(descriptor_, "stat")) return true;
         (void)::poll(nullptr, 0,
                      static_cast<int>(std::min<std::chrono::milliseconds>(most, look_every).count()));
         return false;
