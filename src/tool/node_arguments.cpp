@@ -184,18 +184,16 @@ void NodeArguments::add_to(CLI::App& app) {
     app.add_option("--node", nodes_, "A node, redis://[user[:password]@]host[:port][/db]; may be repeated")
         ->allow_extra_args(false)
         ->type_name("URI");
-    const auto read_name = [this](const std::string& text) {
-        if (text.empty()) throw std::invalid_argument{"names no file"};
-        file_ = text;
-    };
-    add_value(app, "--nodes-file", read_name,
-              "A file with one URI per line; default: the variable REDLOCK_NODES, then "
-              "~/.config/redlock/nodes, then /etc/redlock/nodes",
-              "FILE");
+    app.add_option("--nodes-file", file_,
+                   "A file with one URI per line; default: the variable REDLOCK_NODES, then "
+                   "~/.config/redlock/nodes, then /etc/redlock/nodes")
+        ->type_name("FILE")
+        ->check([](const std::string& name) { return name.empty() ? "\"\" names no file" : ""; });
     add_span(app, "--node-timeout", options_.node_timeout, "How long one node may take in a round (50ms)");
     add_span(app, "--quarantine", options_.quarantine,
              "How long a node that lost its data has no vote (off)");
-    app.add_flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");
+    const auto set_round = [this] { options_.round = Round::all_at_once; };
+    app.add_flag_callback("--all-at-once", set_round, "Ask all nodes at once when acquiring");
 }
 
 std::vector<Endpoint> NodeArguments::endpoints() const {
@@ -218,7 +216,6 @@ std::vector<Endpoint> NodeArguments::endpoints() const {
 NodesOptions NodeArguments::options(Observer* observer) const {
     auto result = options_;
     result.observer = observer;
-    if (all_at_once_) result.round = Round::all_at_once;
     return result;
 }
 

@@ -30,7 +30,6 @@ private:
     std::vector<std::string> nodes_{};
     std::string file_{};
     NodesOptions options_{};
-    bool all_at_once_ = false;
 };
 
 }  // namespace redlock::tool
