@@ -15,12 +15,6 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
     app_.require_subcommand(1);
 }
 
-CLI::App& CommandLine::add(const std::string& name, const std::string& help, std::function<int()> carry_out) {
-    auto* const app = app_.add_subcommand(name, help);
-    app->callback([this, carry_out = std::move(carry_out)] { chosen_ = carry_out; });
-    return *app;
-}
-
 /// Moves the name of the subcommand to the front, so that options of the subcommand may precede it. Changes
 /// nothing if an option of the whole command, such as --version, comes first.
 std::vector<std::string> CommandLine::command_first(std::vector<std::string> words) const {
@@ -50,7 +44,7 @@ void CommandLine::check_command(const std::vector<std::string>& words) const {
         throw std::invalid_argument{"unknown command: " + word};
 }
 
-std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> words) {
+std::function<int()> CommandLine::parse(std::vector<std::string> words) {
     if (!words.empty() && words.front() == "help") {  // as git does: "help" or "help COMMAND"
         words.erase(words.begin());
         words.resize(std::min<std::size_t>(words.size(), 1));
@@ -66,7 +60,7 @@ std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> 
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != 0) throw std::invalid_argument{error.what()};
         (void)app_.exit(error);  // prints the text of --help or --version
-        return std::nullopt;
+        return {};
     }
     return chosen_;
 }

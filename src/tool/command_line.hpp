@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,26 +15,27 @@ public:
     CommandLine(const std::string& name, const std::string& description, const std::string& version);
 
     /// Adds a subcommand. `carry_out` executes it after its arguments are parsed, and returns the exit
-    /// status. A `Request` has the values of the arguments, which its function `add_to` adds.
+    /// status. A `Request` has the values of the arguments, which its function `add_to` adds. If it has a
+    /// member `words`, the words behind RESOURCE are a command of the user, which is stored there. Options in
+    /// these words are not parsed. One subcommand may have such a command.
     template <class Request>
     void add(const std::string& name, const std::string& help, int (*carry_out)(const Request&),
              void (Request::*add_to)(CLI::App&) = &Request::add_to) {
         const auto request = std::make_shared<Request>();
-        ((*request).*add_to)(add(name, help, [request, carry_out] { return carry_out(*request); }));
+        auto* const app = app_.add_subcommand(name, help);
+        app->callback(
+            [this, request, carry_out] { chosen_ = [request, carry_out] { return carry_out(*request); }; });
+        ((*request).*add_to)(*app);
+        if constexpr (requires { request->words; }) {
+            with_foreign_command_ = app;
+            foreign_command_ = &request->words;
+        }
     }
-    CLI::App& add(const std::string& name, const std::string& help, std::function<int()> carry_out);
 
-    /// Stores the words behind RESOURCE, which are a command of the user, in `target`. Options in these words
-    /// are not parsed. One subcommand may have such a command.
-    void set_foreign_command(const CLI::App& app, std::vector<std::string>& target) {
-        with_foreign_command_ = &app;
-        foreign_command_ = &target;
-    }
-
-    /// Parses the command line and returns the function that executes the subcommand. Returns nothing after
-    /// it has printed --help or --version. There must be exactly one subcommand. Its options may also stand
-    /// in front of its name. Throws std::invalid_argument for any error.
-    std::optional<std::function<int()>> parse(std::vector<std::string> words);
+    /// Parses the command line and returns the function that executes the subcommand. Returns an empty
+    /// function after it has printed --help or --version. There must be exactly one subcommand. Its options
+    /// may also stand in front of its name. Throws std::invalid_argument for any error.
+    std::function<int()> parse(std::vector<std::string> words);
 
 private:
     std::vector<std::string> command_first(std::vector<std::string> words) const;

@@ -20,7 +20,6 @@
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -60,14 +59,14 @@ int carry_out(std::vector<std::string> words) {
     add_status_and_who(line);
     add_doctor(line);
     add_bench(line);
-    std::optional<std::function<int()>> chosen;
+    std::function<int()> chosen;
     try {
         chosen = line.parse(std::move(words));
     } catch (const std::invalid_argument& error) {
         (void)fail(error.what(), exit_status::usage);
         return fail("try redlock --help or redlock COMMAND --help", exit_status::usage);
     }
-    const int status = chosen ? (*chosen)() : 0;
+    const int status = chosen ? chosen() : 0;
     return std::cout.flush() ? status : fail("stdout takes nothing", exit_status::internal);
 }
 

@@ -2,32 +2,36 @@
 #include "tool/node_arguments.hpp"
 
 #include "support/temporary_directory.hpp"
-#include "tool/command_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool::node_arguments_test {
 namespace {
 
 /// Returns the nodes of a command with these options.
-std::vector<Endpoint> endpoints(const std::vector<std::string>& options) {
+std::vector<Endpoint> endpoints(std::vector<std::string> options) {
     NodeArguments arguments;
-    CommandLine line{"redlock", "locks", "1.0"};
-    arguments.add_to(line.add("who", "asks", [] { return 0; }));
-    std::vector<std::string> words{"who"};
-    words.insert(words.end(), options.begin(), options.end());
-    EXPECT_TRUE(line.parse(words));
+    CLI::App app;
+    arguments.add_to(app);
+    std::ranges::reverse(options);  // CLI11 expects this order
+    try {
+        app.parse(std::move(options));
+    } catch (const CLI::ParseError& error) {
+        throw std::invalid_argument{error.what()};
+    }
     return arguments.endpoints();
 }
 

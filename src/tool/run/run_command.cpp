@@ -225,10 +225,7 @@ int run(const RunArguments& request) {
 }  // namespace
 
 void add_run(CommandLine& line) {
-    auto request = std::make_shared<RunArguments>();
-    auto& app = line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
-    request->add_to(app);
-    line.set_foreign_command(app, request->words);
+    line.add("run", "Run a command while holding a lock", run);
 }
 
 }  // namespace redlock::tool
