@@ -48,11 +48,11 @@ int open_directory(pid_t process) {
 
 }  // namespace
 
-WatchedProcess::WatchedProcess(pid_t process) : id_(process), descriptor_(open_process(process)) {
-    if (descriptor_ >= 0) return;
+WatchedProcess::WatchedProcess(pid_t process)
+    : id_(process), descriptor_(open_process(process)), has_pidfd_(descriptor_ >= 0) {
+    if (has_pidfd_) return;
     const std::error_code error{errno, std::generic_category()};
     if (!is_unavailable(error.value())) fail(process, error.message());
-    kind_ = Kind::directory;
     descriptor_ = open_directory(process);
     if (descriptor_ >= 0) return;
     if (::kill(process, 0) != 0 && errno == ESRCH) fail(process, std::generic_category().message(ESRCH));
@@ -69,22 +69,14 @@ void WatchedProcess::keep_descriptor_only(int number) noexcept {
     descriptor_ = number;
 }
 
-bool WatchedProcess::has_ended(std::chrono::milliseconds most) const noexcept {
-    if (kind_ == Kind::directory) {
-        if (tool::has_ended(descriptor_, "stat")) return true;
-        (void)::poll(nullptr, 0,
-                     static_cast<int>(std::min<std::chrono::milliseconds>(most, look_every).count()));
-        return false;
-    }
-    pollfd process{descriptor_, POLLIN, 0};
-    return ::poll(&process, 1, static_cast<int>(most.count())) > 0;
-}
-
 bool WatchedProcess::ends_before(Clock::time_point instant) const noexcept {
     for (;;) {
-        const auto left =
-            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
-        if (has_ended(std::chrono::ceil<std::chrono::milliseconds>(left))) return true;
+        if (!has_pidfd_ && has_ended(descriptor_, "stat")) return true;
+        const auto left = std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(),
+                                                      has_pidfd_ ? 1h : look_every);
+        pollfd process{has_pidfd_ ? descriptor_ : -1, POLLIN, 0};  // poll() only waits if it is -1
+        const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+        if (::poll(&process, 1, static_cast<int>(milliseconds)) > 0) return true;
         if (boot_clock().now() >= instant) return false;
     }
 }

@@ -5,8 +5,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-
 namespace redlock::tool {
 
 /// Holds a descriptor of the process, so the process cannot be mistaken for a later one with the same number.
@@ -30,13 +28,9 @@ public:
     bool ends_before(Clock::time_point instant) const noexcept;
 
 private:
-    enum class Kind : std::uint8_t { pidfd, directory };
-
-    bool has_ended(std::chrono::milliseconds most) const noexcept;
-
     const pid_t id_;
-    Kind kind_ = Kind::pidfd;
     int descriptor_;
+    bool has_pidfd_;  // otherwise the descriptor is that of the directory
 };
 
 }  // namespace redlock::tool
