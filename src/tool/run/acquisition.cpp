@@ -13,18 +13,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <future>
 #include <stop_token>
 #include <system_error>
 #include <thread>
 
 namespace redlock::tool {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Returns true if the attempt was refused, but some nodes failed and fewer than a majority voted. Nobody
 /// knows then whether the nodes that were not asked work.
@@ -71,34 +73,32 @@ Result acquire_as_told(Nodes& nodes, const Acquirable& lock, const AcquireArgume
 
 Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals) {
-    Acquisition acquisition{Result{Errc::cancelled}};
-    std::exception_ptr failure;
-    std::atomic<bool> finished{false};
+    std::promise<Result> promise;
+    auto result = promise.get_future();
     std::jthread worker;
     try {
         worker = std::jthread{[&](const std::stop_token& stop) {
             try {
-                acquisition.result = acquire_as_told(nodes, lock, arguments, stop);
+                promise.set_value(acquire_as_told(nodes, lock, arguments, stop));
             } catch (...) {
-                failure = std::current_exception();
+                promise.set_exception(std::current_exception());
             }
-            finished = true;
             Signals::wake();
         }};
     } catch (const std::system_error& error) {
         throw std::system_error{error.code(), "no thread to acquire the lock"};
     }
+    std::optional<int> interrupted;
     for (;;) {
         const int signal = signals.wait().value_or(SIGCHLD);
-        if (signal == SIGCHLD && finished) break;
+        if (signal == SIGCHLD && result.wait_for(0s) == std::future_status::ready) break;
         if (signal == SIGCHLD)
             continue;  // a child that we were started with, or the loss of what is held by now
-        acquisition.interrupted = signal;
+        interrupted = signal;
         worker.request_stop();
     }
     worker.join();
-    if (failure) std::rethrow_exception(failure);
-    return acquisition;
+    return {result.get(), interrupted};
 }
 
 bool tells_of_waiting(const AcquireArguments& arguments) {
