@@ -50,9 +50,8 @@ void print(std::ostream& out, const LockStatus& status) {
     out << table << escaped(summary_of(status)) << '\n';
 }
 
-LockStatus query(const StatusArguments& request) {
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    return redlock::query(nodes, request.resource);
+void print_line(std::ostream& out, const LockStatus& status) {
+    out << escaped(line_of_who(status)) << '\n';
 }
 
 int exit_status_of(const LockStatus& status) {
@@ -63,29 +62,24 @@ int exit_status_of(const LockStatus& status) {
     return exit_status::without_quorum(status.nodes.size(), static_cast<std::size_t>(refusing));
 }
 
-int status(const StatusArguments& request) {
-    const auto status = query(request);
+/// Asks the nodes, and prints the state as text or in JSON.
+template <void (*print_text)(std::ostream&, const LockStatus&),
+          void (*print_object)(std::ostream&, const std::string&, const LockStatus&)>
+int show(const StatusArguments& request) {
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    const auto status = query(nodes, request.resource);
     if (request.json)
-        print_json(std::cout, request.resource, status);
+        print_object(std::cout, request.resource, status);
     else
-        print(std::cout, status);
-    return exit_status_of(status);
-}
-
-int who(const StatusArguments& request) {
-    const auto status = query(request);
-    if (request.json)
-        print_json_of_who(std::cout, request.resource, status);
-    else
-        std::cout << escaped(line_of_who(status)) << '\n';
+        print_text(std::cout, status);
     return exit_status_of(status);
 }
 
 }  // namespace
 
 void add_status_and_who(CommandLine& line) {
-    line.add("status", "Show who holds a lock, node by node", status);
-    line.add("who", "Show who holds a lock, in one line", who);
+    line.add("status", "Show who holds a lock, node by node", show<print, print_json>);
+    line.add("who", "Show who holds a lock, in one line", show<print_line, print_json_of_who>);
 }
 
 }  // namespace redlock::tool
