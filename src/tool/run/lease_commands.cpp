@@ -129,20 +129,15 @@ Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::
     return {.owner = owner_of(owner), .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
 }
 
-/// Prints commands for a shell. A script may evaluate them, or read a value from them.
-void print_lease(const Lease& lease, Clock::duration validity) {
-    std::cout << owner_name << lease.owner.view() << '\n'
-              << "validity_ms=" << std::chrono::floor<std::chrono::milliseconds>(validity).count() << '\n';
+/// Prints the lease for a script: as JSON, or as commands for a shell. A script may evaluate the commands, or
+/// read a value from them.
+void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
+    if (request.json) return print_json(std::cout, request.resource, lease, result);
+    if (!result) return;
+    const auto validity = std::chrono::floor<std::chrono::milliseconds>(result.validity());
+    std::cout << owner_name << lease.owner.view() << "\nvalidity_ms=" << validity.count() << '\n';
     if (lease.fencing_token != 0) std::cout << "fencing_token=" << lease.fencing_token << '\n';
     std::cout << "export REDLOCK_OWNER=" << lease.owner.view() << '\n';  // for extend and release
-}
-
-/// Prints the lease for a script.
-void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
-    if (request.json)
-        print_json(std::cout, request.resource, lease, result);
-    else if (result)
-        print_lease(lease, result.validity());
 }
 
 /// A lock whose lease a keeper can take over.
