@@ -9,7 +9,6 @@
 #include "text/lock_status.hpp"
 #include "workload.hpp"
 
-#include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/redis_nodes.hpp>

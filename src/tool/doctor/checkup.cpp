@@ -4,16 +4,11 @@
 #include "round/cluster_map.hpp"
 #include "wire/quarantine.hpp"
 
-#include <redlock/options.hpp>
-#include <redlock/redis_nodes.hpp>
-
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <future>
-#include <optional>
 #include <sstream>
-#include <string_view>
 
 namespace redlock::tool {
 namespace {

@@ -2,8 +2,6 @@
 
 #include "text/span.hpp"
 
-#include <redlock/nodes.hpp>
-
 #include <algorithm>
 #include <array>
 

@@ -13,13 +13,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <future>
-#include <stop_token>
 #include <system_error>
 #include <thread>
 
