@@ -239,7 +239,7 @@ private:
     Resolution::Found resolve(std::string_view master) {
         const std::string host{master.substr(0, master.find('\n'))};
         const auto text = master.substr(std::min(master.size(), host.size() + 1));
-        const auto port = detail::whole_number(text, 65'535);
+        const auto port = detail::whole_number<std::uint16_t>(text);
         if (!port || *port == 0)
             return {.error =
                         "the Sentinels name something that is not an address: " + detail::printable(master)};

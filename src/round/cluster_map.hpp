@@ -2,10 +2,10 @@
 // masters with their slots, and the errors MOVED and ASK, which name the server of one slot.
 #pragma once
 
+#include "../wire/reply.hpp"
 #include "cluster_slots.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,14 +43,6 @@ struct ClusterMaster {
     bool moves_slots = false;  ///< some of its slots are being moved from it or to it
 };
 
-/// Parses the whole text as a number. Returns nothing if it is none, or too large.
-inline std::optional<std::uint16_t> whole_number(std::string_view text, unsigned most) noexcept {
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number > most) return std::nullopt;
-    return static_cast<std::uint16_t>(number);
-}
-
 /// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
 /// the whole text.
 inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
@@ -64,7 +56,7 @@ inline std::string_view cut_word(std::string_view& rest, char separator = ' ') n
 inline std::optional<ServerAddress> parse_server_address(std::string_view text) noexcept {
     const auto colon = text.rfind(':');
     if (colon == text.npos) return std::nullopt;
-    const auto port = whole_number(text.substr(colon + 1), 65'535);
+    const auto port = whole_number<std::uint16_t>(text.substr(colon + 1));
     if (!port || *port == 0) return std::nullopt;
     auto host = text.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -81,7 +73,7 @@ inline std::optional<ServerAddress> parse_server_address(std::string_view text) 
 inline std::optional<Redirection> parse_redirection(std::string_view error) noexcept {
     const auto kind = cut_word(error);
     if (kind != "MOVED" && kind != "ASK") return std::nullopt;
-    const auto slot = whole_number(cut_word(error), cluster_slots - 1);
+    const auto slot = whole_number<std::uint16_t>(cut_word(error), cluster_slots - 1);
     const auto to = parse_server_address(cut_word(error));
     if (!slot || !to || !error.empty()) return std::nullopt;
     return Redirection{kind == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved, *slot, *to};
@@ -94,8 +86,8 @@ inline void parse_slots(std::string_view words, ClusterMaster& master) {
         auto word = cut_word(words);
         master.moves_slots = master.moves_slots || word.starts_with('[');
         const bool is_range = word.find('-') != word.npos;
-        const auto first = whole_number(cut_word(word, '-'), cluster_slots - 1);
-        const auto last = !is_range ? first : whole_number(word, cluster_slots - 1);
+        const auto first = whole_number<std::uint16_t>(cut_word(word, '-'), cluster_slots - 1);
+        const auto last = !is_range ? first : whole_number<std::uint16_t>(word, cluster_slots - 1);
         if (first && last && *first <= *last) master.slots.emplace_back(*first, *last);
     }
 }

@@ -148,6 +148,16 @@ const char* parse_saturated(const char* begin, const char* end, Number& number) 
     return at;
 }
 
+/// Parses the whole text as a number. Returns nothing if it is none, or larger than `most`.
+template <class Number>
+std::optional<Number> whole_number(std::string_view text,
+                                   Number most = std::numeric_limits<Number>::max()) noexcept {
+    Number number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number > most) return std::nullopt;
+    return number;
+}
+
 /// Returns the place of a waiter in the queue in which clients wait for a resource. Parses a reply such as
 /// "WAITING 1200 3 holder": the key of the resource lives for at most 1200 ms, 3 waiters are in front, and a
 /// holder has the resource. Returns nothing if the reply is anything else.

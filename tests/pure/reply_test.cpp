@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -346,6 +348,21 @@ TEST(ReplyParser, ParsesFlatListsIfTheyAreAllowed) {
 }
 
 // ---- Words
+
+// Not even a sign.
+TEST(WholeNumber, HasDigitsOnly) {
+    EXPECT_EQ(whole_number<std::uint64_t>("0"), 0U);
+    EXPECT_EQ(whole_number<std::uint64_t>("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+    for (const auto* const text : {"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"})
+        EXPECT_FALSE(whole_number<std::uint64_t>(text)) << text;
+}
+
+TEST(WholeNumber, HasALimit) {
+    EXPECT_EQ(whole_number<std::uint16_t>("65535"), 65'535U);
+    EXPECT_FALSE(whole_number<std::uint16_t>("65536"));
+    EXPECT_EQ(whole_number<std::uint16_t>("7", 7), 7U);
+    EXPECT_FALSE(whole_number<std::uint16_t>("8", 7));
+}
 
 TEST(LineOfInfo, IsFoundByItsName) {
     const std::string info = "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nrole:master";

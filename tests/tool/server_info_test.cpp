@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,14 +55,6 @@ TEST(ServerInfo, CountsTheSentinelsOfTheMaster) {
     EXPECT_EQ(sentinels_in(info, "orders"), 3U);
     EXPECT_EQ(sentinels_in(info, "orders-2"), 5U);
     for (const auto* const unknown : {"order", "orders-", "half"}) EXPECT_FALSE(sentinels_in(info, unknown));
-}
-
-// Not even a sign: the numbers of a server are never negative.
-TEST(WholeNumber, HasDigitsOnly) {
-    EXPECT_EQ(whole_number("0"), 0U);
-    EXPECT_EQ(whole_number("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
-    for (const auto* const text : {"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"})
-        EXPECT_FALSE(whole_number(text)) << text;
 }
 
 TEST(ServerInfo, OmitsMissingFields) {

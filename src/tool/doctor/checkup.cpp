@@ -87,7 +87,7 @@ private:
             return duration_of<std::chrono::seconds>(setting(name));
         };
         auto& failover = facts_.failover.emplace();
-        failover.min_replicas = whole_number(setting("min-replicas-to-write"));
+        failover.min_replicas = detail::whole_number<std::uint64_t>(setting("min-replicas-to-write"));
         failover.max_lag = span("min-replicas-max-lag");
         failover.backlog_ttl = span("repl-backlog-ttl");
         failover.listed = admin_.endpoint().sentinels.size();

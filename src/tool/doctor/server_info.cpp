@@ -1,7 +1,5 @@
 #include "server_info.hpp"
 
-#include "wire/reply.hpp"
-
 #include <algorithm>
 #include <charconv>
 
@@ -13,7 +11,7 @@ std::string value_of(std::string_view info, const std::string& name) {
 }
 
 std::optional<std::uint64_t> number_of(std::string_view info, const std::string& name) {
-    return whole_number(value_of(info, name));
+    return detail::whole_number<std::uint64_t>(value_of(info, name));
 }
 
 /// Finds out the kind of server. All of them report a redis_version, and some also report a version of their
@@ -21,25 +19,15 @@ std::optional<std::uint64_t> number_of(std::string_view info, const std::string&
 void name_the_make(ServerInfo& it, std::string_view info) {
     it.make = it.redis_version.empty() ? "" : "redis";
     it.version = it.redis_version;
-    if (auto version = value_of(info, "valkey_version"); !version.empty()) {
-        it.make = "valkey";
-        it.version = std::move(version);
-    } else if (version = value_of(info, "dragonfly_version"); !version.empty()) {
-        it.make = "dragonfly";
-        it.version = std::move(version);
-    } else if (value_of(info, "executable").find("keydb") != std::string::npos) {
-        it.make = "keydb";
-    }
+    if (value_of(info, "executable").find("keydb") != std::string::npos) it.make = "keydb";
+    for (const std::string make : {"dragonfly", "valkey"})
+        if (auto version = value_of(info, make + "_version"); !version.empty()) {
+            it.make = make;
+            it.version = std::move(version);
+        }
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-    return number;
-}
 
 std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master) {
     // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
@@ -49,7 +37,7 @@ std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::stri
     const auto at = info.find(field);
     if (at == info.npos) return std::nullopt;
     info.remove_prefix(at + field.size());
-    return whole_number(info.substr(0, info.find(',')));
+    return detail::whole_number<std::uint64_t>(info.substr(0, info.find(',')));
 }
 
 Version parse_version(std::string_view text) {

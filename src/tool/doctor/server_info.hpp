@@ -1,6 +1,8 @@
 // The facts that a server reports in its reply to INFO.
 #pragma once
 
+#include "wire/reply.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -39,15 +41,12 @@ struct ServerInfo {
 /// the reply does not say it.
 std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master);
 
-/// Returns the number that `text` is. Returns nothing if it is anything else.
-std::optional<std::uint64_t> whole_number(std::string_view text);
-
 /// Returns the duration that `text` gives as a number. Returns nothing if it is not a number, is negative or
 /// exceeds 200 years. A longer time is certainly wrong, and the arithmetic would overflow.
 template <class Duration>
 std::optional<Duration> duration_of(std::string_view text) {
     constexpr Duration longest = std::chrono::hours{24} * 365 * 200;
-    const auto number = whole_number(text);
+    const auto number = detail::whole_number<std::uint64_t>(text);
     if (!number || *number > static_cast<std::uint64_t>(longest.count())) return std::nullopt;
     return Duration{*number};
 }
