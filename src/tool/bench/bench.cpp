@@ -130,6 +130,8 @@ int bench(const BenchArguments& request) {
     workload.prefix = random_name(workload.prefix);
     workload.lock.retry.attempts = 1;
     const Signals signals{SIGINT, SIGTERM};
+    // While it measures, it writes to a terminal only. When it prints, it holds no lock.
+    signals.end_on_broken_pipe();
     std::optional<int> interrupted;
     std::vector<Measurement> rounds;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
@@ -138,19 +140,13 @@ int bench(const BenchArguments& request) {
         rounds.push_back(measure(request, workload, round, title, signals, interrupted));
         if (request.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
-        signals.end_on_broken_pipe();
         print(std::cout, title, rounds.back());
         std::cout << std::flush;
-        Signals::ignore_failed_writes();
     }
     const bool acquired =
         std::ranges::any_of(rounds, [](const Measurement& it) { return it.acquire.count() > 0; });
-    std::error_code error;
-    if (interrupted)
-        error = Errc::cancelled;
-    else if (!acquired)
-        error = Errc::no_quorum;
-    signals.end_on_broken_pipe();
+    const std::error_code none;
+    const auto error = interrupted ? Errc::cancelled : acquired ? none : Errc::no_quorum;
     if (request.json) print_json(std::cout, rounds, error);
     if (interrupted) return exit_status::signalled + *interrupted;
     if (acquired) return 0;

@@ -36,8 +36,7 @@ std::string words_of(const Failure& failure) {
 
 void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
     const auto bars = bars_of(latencies);
-    std::uint64_t most = 1;
-    for (const auto& bar : bars) most = std::max(most, bar.count);
+    const auto most = std::ranges::max(bars, {}, &Bar::count).count;
     Table table{{"acquired within", "times", ""}};
     for (const auto& bar : bars)
         table.add({text_of(bar.to), std::to_string(bar.count), stripe(bar.count, most)});
