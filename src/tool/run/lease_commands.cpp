@@ -13,7 +13,6 @@
 #include "wait_reporter.hpp"
 
 #include <redlock/algorithm/algorithm.hpp>
-#include <redlock/detail/renewer.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/resources.hpp>
 
@@ -141,7 +140,7 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
 /// A lock whose lease a keeper can take over.
 struct LockToKeep : Lock {
     using Lock::Lock;
-    Lease lease() const { return acquisition().state->lease(); }
+    const detail::LeaseState& state() const noexcept { return *state_; }
 };
 
 int acquire(const LeaseCommandArguments& request) {
@@ -151,9 +150,8 @@ int acquire(const LeaseCommandArguments& request) {
     WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
                           resource_of_caller(request.acquire)};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
-    const auto options = request.options();
     // The lock outlives this process. It is never destroyed, because the destructor would release it.
-    static auto& lock = *new LockToKeep{nodes, request.resources(), options};
+    static auto& lock = *new LockToKeep{nodes, request.resources(), request.options()};
     const Signals signals{ending_signals};
     auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
     if (interrupted) {
@@ -163,15 +161,13 @@ int acquire(const LeaseCommandArguments& request) {
     pid_t keeper = 0;
     bool no_process = false;
     try {
-        if (result && watched)
-            keeper =
-                keep_in_background(*watched, nodes, {request.resources(), options, lock.lease()}, signals);
+        if (result && watched) keeper = keep_in_background(*watched, lock.state(), signals);
     } catch (const std::system_error& error) {
         (void)lock.release();
         result.conclude(error.code(), result.attempts());
         no_process = true;
     }
-    tell(request, lock.lease(), result);
+    tell(request, lock.state().lease(), result);
     if (result && !std::cout.flush()) {
         if (keeper > 0) {
             ::kill(keeper, SIGKILL);

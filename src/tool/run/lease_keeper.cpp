@@ -1,7 +1,6 @@
 #include "lease_keeper.hpp"
 
 #include "exit_status.hpp"
-#include "lock/lease_state.hpp"
 #include "repeated.hpp"
 #include "text/words.hpp"
 
@@ -76,22 +75,23 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
 
 /// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
 /// other process.
-int keep(Nodes& nodes, const KeptLock& lock, const WatchedProcess& process) {
+int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     bool lost = false;
     Result loss{Errc::lost};
-    auto options = lock.options;
+    auto options = lock.options();
     options.on_lost = [&](const Result& result) {
         lost = true;
         loss = result;
     };
-    const auto state = std::make_shared<detail::LeaseState>(nodes, boot_clock(), lock.resources, options);
-    const auto acquisition = state->begin(lock.lease, std::stop_source{std::nostopstate});
+    const auto state =
+        std::make_shared<detail::LeaseState>(lock.nodes(), boot_clock(), lock.names(), options);
+    const auto acquisition = state->begin(lock.lease(), std::stop_source{std::nostopstate});
     detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
     for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
         if (process.ends_before(next_turn)) break;
     if (lost)
-        say_without_waiting(lock.resources.front() + ": " + loss.message() + "; process " +
+        say_without_waiting(lock.names().front() + ": " + loss.message() + "; process " +
                             std::to_string(process.id()) + " goes on without the lock");
     if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
     return lost ? exit_status::lost : 0;
@@ -99,17 +99,16 @@ int keep(Nodes& nodes, const KeptLock& lock, const WatchedProcess& process) {
 
 }  // namespace
 
-pid_t keep_in_background(WatchedProcess& process, Nodes& nodes, const KeptLock& lock,
-                         const Signals& signals) {
+pid_t keep_in_background(WatchedProcess& process, const detail::LeaseState& lock, const Signals& signals) {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return child;
     int status = exit_status::internal;
     try {
         leave_caller(process, signals);
-        status = keep(nodes, lock, process);
+        status = keep(lock, process);
     } catch (const std::exception& error) {  // the lease ends by itself
-        say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());
+        say_without_waiting(lock.names().front() + ": the lock is not kept: " + error.what());
     }
     ::_exit(status);
 }

@@ -1,34 +1,21 @@
 // Keeps a lock for as long as another process lives: `redlock acquire --while-pid`.
 #pragma once
 
+#include "lock/lease_state.hpp"
 #include "signals.hpp"
 #include "watched_process.hpp"
 
-#include <redlock/algorithm/lease.hpp>
-#include <redlock/nodes.hpp>
-#include <redlock/options.hpp>
-
 #include <sys/types.h>
-
-#include <string>
-#include <vector>
 
 namespace redlock::tool {
 
-/// The lock that is kept.
-struct KeptLock {
-    std::vector<std::string> resources;
-    LockOptions options;
-    Lease lease;
-};
-
-/// Leaves a process behind, the keeper. It extends the lock by the plan of a Watchdog until `process` has
+/// Leaves a process behind, the keeper. It extends `lock` by the plan of a Watchdog until `process` has
 /// ended, and then releases it. It never releases a lock that may be valid while `process` lives. If the lock
 /// is lost, the keeper says so on stderr and exits with exit_status::lost.
 ///
 /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also the
 /// stderr of `process`. The keeper leaves the current directory. Its signals are as `signals` found them.
 /// Returns the process id of the keeper. Throws std::system_error if no process can be made.
-pid_t keep_in_background(WatchedProcess& process, Nodes& nodes, const KeptLock& lock, const Signals& signals);
+pid_t keep_in_background(WatchedProcess& process, const detail::LeaseState& lock, const Signals& signals);
 
 }  // namespace redlock::tool
