@@ -41,7 +41,7 @@ namespace redlock {
 
 /// A semaphore with the interface of Lock. It belongs to one thread at a time. The resources of the base
 /// class are the slots, and it holds one of them.
-class REDLOCK_EXPORT Semaphore : Lock {
+class REDLOCK_EXPORT Semaphore : protected Lock {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. `nodes`, `clock` and `entropy`
     /// must outlive it. Throws std::invalid_argument, with the name of the field, if an argument or an option

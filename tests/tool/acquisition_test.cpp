@@ -11,8 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <memory>
-#include <stdexcept>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,16 +21,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Acquires a lock of which each attempt has this result. Counts the attempts.
-Result acquire_in_vain(Errc error, const Tally& votes, int& calls) {
-    AnsweringNode nodes{[](const auto&, auto&) { throw std::logic_error{"the node was asked"}; }};
-    const Acquirable lock{.try_acquire =
-                              [&] {
-                                  ++calls;
-                                  return Result{error, Tally{votes}, 1, 0ns};
-                              },
-                          .acquire_for = [](auto, auto) { return Result{Errc::cancelled}; },
-                          .resource = [] { return "job"; }};
+/// Acquires a lock of nodes that answer each attempt in this way. Counts the attempts.
+Result acquire_in_vain(std::vector<std::string> names, const std::function<void(Tally& tally)>& vote,
+                       int& calls) {
+    AnsweringNode nodes{[&](const Command& command, Tally& tally) {
+                            if (command.verb != Verb::set_if_absent) return;
+                            ++calls;
+                            vote(tally);
+                        },
+                        std::move(names)};
+    Lock lock{nodes, "job", {.ttl = 10s}};
     const Signals signals{SIGTERM};
     auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
     signals.restore();
@@ -39,10 +38,9 @@ Result acquire_in_vain(Errc error, const Tally& votes, int& calls) {
 }
 
 TEST(AcquireWithoutWaiting, CountsTheAttemptsWhoseNodesFailed) {
-    Tally votes{std::make_shared<const std::vector<std::string>>(1, "a")};
-    votes.mark_unknown(0, Errc::timed_out);
+    const auto fail = [](Tally& tally) { tally.mark_unknown(0, Errc::timed_out); };
     int calls = 0;
-    const auto result = acquire_in_vain(Errc::no_quorum, votes, calls);
+    const auto result = acquire_in_vain({"a"}, fail, calls);
     EXPECT_EQ(result.error(), Errc::no_quorum);
     EXPECT_EQ(calls, Retry{}.attempts);
     EXPECT_EQ(result.attempts(), Retry{}.attempts);
@@ -50,12 +48,13 @@ TEST(AcquireWithoutWaiting, CountsTheAttemptsWhoseNodesFailed) {
 
 // A majority has voted, so the failed node changes nothing.
 TEST(AcquireWithoutWaiting, TakesARefusalByAMajorityForAConflict) {
-    Tally votes{std::make_shared<const std::vector<std::string>>(3, "a")};
-    votes.refuse(0);
-    votes.mark_unknown(1, Errc::timed_out);
-    votes.refuse(2);
+    const auto refuse = [](Tally& tally) {
+        tally.refuse(0);
+        tally.mark_unknown(1, Errc::timed_out);
+        tally.refuse(2);
+    };
     int calls = 0;
-    EXPECT_EQ(acquire_in_vain(Errc::held_by_other, votes, calls).error(), Errc::held_by_other);
+    EXPECT_EQ(acquire_in_vain({"a", "b", "c"}, refuse, calls).error(), Errc::held_by_other);
     EXPECT_EQ(calls, 1);
 }
 

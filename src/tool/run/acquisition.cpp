@@ -38,7 +38,7 @@ bool is_doubtful(const Result& result) {
 
 /// Makes one attempt. If its refusal is doubtful, asks all nodes, and makes another attempt, which knows
 /// which of them have failed.
-Result try_once(Nodes& nodes, const Acquirable& lock) {
+Result try_once(Nodes& nodes, Lock& lock) {
     auto result = lock.try_acquire();
     if (!is_doubtful(result)) return result;
     (void)query(nodes, lock.resource());
@@ -47,8 +47,7 @@ Result try_once(Nodes& nodes, const Acquirable& lock) {
 
 /// Makes attempts that do not wait for another holder. A free lock is not refused because nodes were slow
 /// once.
-Result try_acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
-                   const std::stop_token& stop) {
+Result try_acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
     for (int attempts = 0;;) {
         auto result = try_once(nodes, lock);
         attempts += result.attempts();
@@ -61,7 +60,7 @@ Result try_acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments&
     }
 }
 
-Result acquire_as_told(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
+Result acquire_as_told(Nodes& nodes, Lock& lock, const AcquireArguments& arguments,
                        const std::stop_token& stop) {
     if (arguments.once()) return try_acquire(nodes, lock, arguments, stop);
     return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
@@ -69,8 +68,7 @@ Result acquire_as_told(Nodes& nodes, const Acquirable& lock, const AcquireArgume
 
 }  // namespace
 
-Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
-                    const Signals& signals) {
+Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals) {
     std::promise<Result> promise;
     auto result = promise.get_future();
     std::jthread worker;

@@ -4,33 +4,15 @@
 #include "lock_arguments.hpp"
 #include "signals.hpp"
 
+#include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
-#include <chrono>
-#include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace redlock::tool {
-
-/// The ways to acquire a lock or a slot of a semaphore.
-struct Acquirable {
-    std::function<Result()> try_acquire;
-    std::function<Result(std::chrono::nanoseconds span, std::stop_token stop)> acquire_for;
-    std::function<std::string()> resource;
-};
-
-/// `lock` must outlive the result.
-template <class L>
-Acquirable acquirable(L& lock) {
-    return {[&lock] { return lock.try_acquire(); },
-            [&lock](auto span, auto stop) { return lock.acquire_for(span, std::move(stop)); },
-            [&lock] { return lock.resource(); }};
-}
 
 struct Acquisition {
     Result result;
@@ -39,8 +21,7 @@ struct Acquisition {
 
 /// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
 /// arguments say. Without a limit, it also waits for nodes. A WaitReporter says so.
-Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
-                    const Signals& signals);
+Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals);
 
 /// Returns true if the user wants to know what the command waits for: with --verbose, or at a terminal
 /// without

@@ -153,7 +153,7 @@ int acquire(const LeaseCommandArguments& request) {
     // The lock outlives this process. It is never destroyed, because the destructor would release it.
     static auto& lock = *new LockToKeep{nodes, request.resources(), request.options()};
     const Signals signals{ending_signals};
-    auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
+    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, signals);
     if (interrupted) {
         if (result) (void)lock.release();
         return die_of(*interrupted);

@@ -28,7 +28,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -64,31 +63,24 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog,
     return options;
 }
 
-/// Returns the keys that were refused: those of the lock, or that of the slot that a semaphore has tried
-/// last.
-Resources keys_of(const Lock& lock) {
-    return lock.resources();
-}
-Resources keys_of(const Semaphore& semaphore) {
-    return {&semaphore.resource(), 1};
-}
+/// A semaphore whose slot can be used like any other lock.
+struct SlotLock : Semaphore {
+    using Semaphore::Semaphore;
+    Lock& lock_of_slot() noexcept { return *this; }
+};
 
-// Each function below is for a Lock, or for a Semaphore.
-
-template <class L>
-std::vector<std::string> environment_of(const RunArguments& request, const L& lock) {
+std::vector<std::string> environment_of(const RunArguments& request, const Lock& lock) {
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
                                     "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
     if (request.lock.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
-    if constexpr (std::is_same_v<L, Semaphore>)
-        result.push_back("REDLOCK_SLOT=" + std::to_string(lock.slot()));
+    if (request.holders > 0)  // the resource is the key of the slot, such as "{job}:slot:0"
+        result.push_back("REDLOCK_SLOT=" + lock.resource().substr(lock.resource().rfind(':') + 1));
     return result;
 }
 
-template <class L>
-void say_acquired(const RunArguments& request, const L& lock, const Result& result, Clock::duration took) {
+void say_acquired(const RunArguments& request, const Lock& lock, const Result& result, Clock::duration took) {
     if (!request.acquire.verbose) return;
     auto line = request.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
@@ -107,8 +99,7 @@ void say_released(const RunArguments& request, const Result& result, Clock::dura
 }
 
 /// Sets `has_run` if the program of the command was executed.
-template <class L>
-Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, const Loss& loss,
+Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signals, const Loss& loss,
                   bool& has_run) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
@@ -150,21 +141,20 @@ Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, 
 /// Releases a lock under which no command has run. Then nobody has to wait for the end of --min-hold, so the
 /// first release is the one of `redlock release`, which knows the owner only. The second one finds no key any
 /// more, and ends the work of the watchdog.
-template <class L>
-Result release_unused(const RunArguments& request, L& lock, Nodes& nodes) {
+Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
     if (request.lock.min_hold == request.lock.min_hold.zero()) return lock.release();
     const auto now = boot_clock().now();  // first, as in look_at_lock
     Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
                 .valid_until = now + lock.remaining(),
                 .may_hold_key = NodeSet{}.set()};
-    auto result = algorithm::release(nodes, boot_clock(), keys_of(lock), lease, request.lock.fair);
+    auto result = algorithm::release(nodes, boot_clock(), lock.resources(), lease, request.lock.fair);
     (void)lock.release();
     return result;
 }
 
 /// Runs the command and releases the lock, whatever happens.
-template <class L>
-int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals& signals, const Loss& loss) {
+int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
+                    const Loss& loss) {
     const auto since = boot_clock().now();
     Ending ending{exit_status::lost, {}};
     std::optional<std::string> no_process;
@@ -187,17 +177,18 @@ int run_and_release(const RunArguments& request, L& lock, Nodes& nodes, Signals&
     return die_of(*ending.interrupted_by);
 }
 
-template <class L>
-int acquire_and_run(const RunArguments& request, L lock, Nodes& nodes, Signals& signals, const Loss& loss) {
+int acquire_and_run(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
+                    const Loss& loss) {
     const auto start = boot_clock().now();
-    const auto acquired = acquire(nodes, acquirable(lock), request.acquire, signals);
+    const auto acquired = acquire(nodes, lock, request.acquire, signals);
     if (acquired.interrupted) {
         if (acquired.result) (void)release_unused(request, lock, nodes);
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result)
-        return conclude(request.resource, request.acquire, acquired.result,
-                        in_the_way(nodes, keys_of(lock), request.resource, request.acquire, acquired.result));
+        return conclude(
+            request.resource, request.acquire, acquired.result,
+            in_the_way(nodes, lock.resources(), request.resource, request.acquire, acquired.result));
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
     return run_and_release(request, lock, nodes, signals, loss);
 }
@@ -215,11 +206,12 @@ int run(const RunArguments& request) {
     // for its thread.
     static auto* const watchdog = new Watchdog;
     auto options = options_of(request, *watchdog, promise);
-    if (request.holders == 0)
-        return acquire_and_run(request, Lock{nodes, request.resources(), std::move(options)}, nodes, signals,
-                               loss);
-    return acquire_and_run(request, Semaphore{nodes, request.resource, request.holders, std::move(options)},
-                           nodes, signals, loss);
+    if (request.holders > 0) {
+        SlotLock semaphore{nodes, request.resource, request.holders, std::move(options)};
+        return acquire_and_run(request, semaphore.lock_of_slot(), nodes, signals, loss);
+    }
+    Lock lock{nodes, request.resources(), std::move(options)};
+    return acquire_and_run(request, lock, nodes, signals, loss);
 }
 
 }  // namespace
