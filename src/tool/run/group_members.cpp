@@ -1,6 +1,5 @@
 #include "group_members.hpp"
 
-#include "group_signals.hpp"
 #include "process_stat.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Finds out whether a process group has a process that has not ended.
+// The processes of a process group: whether one of them has not ended, and signals to all of them.
 //
 // A process that has ended stays in its group as a zombie until its parent waits for it. A parent that lives
 // outside of the group, such as a daemon, may never do that.
@@ -6,7 +6,28 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
+#include <csignal>
+
 namespace redlock::tool {
+
+// ---- Safe in a signal handler
+
+/// Returns true if the group has a process. The kernel does not reuse the number of a group while a process
+/// of it exists. Only just after the last one has ended may the number belong to another group.
+inline bool group_exists(pid_t group) noexcept {
+    return ::kill(-group, 0) == 0 || errno == EPERM;
+}
+
+/// Sends a signal to all processes of the group. Stopped processes are continued, so that they can react to
+/// it. Returns false if this process has no permission.
+inline bool signal_group(pid_t group, int number) noexcept {
+    const bool allowed = ::kill(-group, number) == 0 || errno == ESRCH;
+    if (number != SIGTSTP && number != SIGCONT) ::kill(-group, SIGCONT);
+    return allowed;
+}
+
+// ---- Not safe in a signal handler
 
 class GroupMembers {
 public:

@@ -1,6 +1,6 @@
 #include "guardian.hpp"
 
-#include "group_signals.hpp"
+#include "group_members.hpp"
 #include "open_descriptors.hpp"
 
 #include "os/scoped_signal_block.hpp"

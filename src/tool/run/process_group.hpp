@@ -3,7 +3,6 @@
 #pragma once
 
 #include "group_members.hpp"
-#include "group_signals.hpp"
 #include "guardian.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
