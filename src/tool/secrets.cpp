@@ -42,8 +42,11 @@ void erase_secrets(int argc, char** argv) {
 }
 
 void erase_variable(const char* name) {
-    char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
+    // NOLINTBEGIN(concurrency-mt-unsafe): see the header
+    char* const value = std::getenv(name);
     if (value != nullptr) std::ranges::fill(std::span{value, std::strlen(value)}, '\0');
+    ::unsetenv(name);
+    // NOLINTEND(concurrency-mt-unsafe)
 }
 
 }  // namespace redlock::tool

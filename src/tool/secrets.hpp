@@ -15,7 +15,7 @@ std::string without_secrets(std::string_view text);
 /// Does the same to the arguments of this process, in the memory that ps reads.
 void erase_secrets(int argc, char** argv);
 
-/// Erases the value of an environment variable of this process, also in the memory that /proc/PID/environ
+/// Removes an environment variable of this process, and erases its value in the memory that /proc/PID/environ
 /// shows. No other thread may use the environment during the call.
 void erase_variable(const char* name);
 

@@ -28,15 +28,14 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return result;
 }
 
-/// Returns our environment without the hidden variables. An added variable replaces ours of the same name.
+/// Returns the environment of the command. An added variable replaces ours of the same name.
 std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
     auto result = start.environment;
     for (char** it = environ; *it != nullptr; ++it) {
         const std::string_view entry{*it};
         const auto name = entry.substr(0, entry.find('=') + 1);
         const auto has_name = [&](const std::string& other) { return other.starts_with(name); };
-        if (std::ranges::none_of(start.environment, has_name) && std::ranges::none_of(start.hidden, has_name))
-            result.emplace_back(entry);
+        if (std::ranges::none_of(start.environment, has_name)) result.emplace_back(entry);
     }
     return result;
 }

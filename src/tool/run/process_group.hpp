@@ -22,7 +22,6 @@ public:
     struct Start {
         std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
         std::vector<std::string> environment;  ///< "NAME=value", which adds or replaces a variable
-        std::vector<std::string> hidden{};     ///< "NAME=" of our variables that it does not get
         bool in_foreground = false;            ///< the group gets the terminal
         Guardian* guardian = nullptr;          ///< ends the group if redlock dies before it
     };

@@ -33,12 +33,6 @@ struct RunArguments {
         result.push_back(resource);
         return result;
     }
-    /// Returns the variables, with an equals sign, that the command must not inherit.
-    std::vector<std::string> hidden() const {
-        std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
-        if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
-        return result;
-    }
     /// A holder that dies also keeps the lock for the minimum hold time.
     std::chrono::milliseconds ttl() const { return std::max(lock.ttl, lock.min_hold); }
 };

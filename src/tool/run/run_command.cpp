@@ -120,7 +120,6 @@ Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signal
     policy.has_terminal = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
                           .environment = environment_of(request, lock),
-                          .hidden = request.hidden(),
                           .in_foreground = policy.has_terminal,
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
@@ -198,6 +197,8 @@ int run(const RunArguments& request) {
     WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
                           resource_of_caller(request.acquire)};
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
+    // The command must not inherit these of an outer `redlock run`.
+    for (const auto* const name : {"REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"}) erase_variable(name);
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto promise = std::make_shared<std::promise<std::string>>();
     const Loss loss = promise->get_future();
