@@ -16,7 +16,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -467,23 +466,18 @@ TEST_F(InALoop, ARoundWaitsForAPlaceUntilItsDeadlineOrAStop) {
 }
 
 TEST_F(InALoop, ARoundThatThrowsIsOver) {
-    struct Throwing final : World {
-        void ask(std::span<const Request> requests, const RoundLimits& limits,
-                 std::span<Tally> tallies) override {
-            if (std::exchange(throws, false)) throw std::bad_alloc{};
-            World::ask(requests, limits, tallies);
-        }
-        bool throws = true;
-    } nodes;
-    VirtualLoop events{nodes.clock};
-    loop::Context context{nodes, events, nodes.clock, nodes.entropy};
+    world.before_round = [throws = true](auto&&...) mutable {
+        if (std::exchange(throws, false)) throw std::bad_alloc{};
+    };
+    VirtualLoop events{world.clock};
+    loop::Context context{world, events, world.clock, world.entropy};
     Wish task{context.scheduler()};
     loop::RoundRunner runner{context, task};
     const std::vector<std::string> resources{the_resource};
     const std::vector<Request> requests{{.command = {.verb = Verb::query, .resources = resources}}};
-    std::vector<Tally> first{nodes.blank_tally()};
+    std::vector<Tally> first{world.blank_tally()};
     EXPECT_THROW((void)runner.advance(requests, {}, first), std::bad_alloc);
-    std::vector<Tally> second{nodes.blank_tally()};
+    std::vector<Tally> second{world.blank_tally()};
     EXPECT_TRUE(runner.advance(requests, {}, second));
     EXPECT_NE(second[0][0].vote, Vote::unknown);
 }

@@ -1,6 +1,6 @@
 // What a waiter does if its home does not tell the truth. One node must neither keep a waiter from making
 // attempts, nor make it flood the other nodes with them.
-#include "memory_loop_world.hpp"
+#include "waiting_world.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -171,22 +171,6 @@ TEST_F(HostileHome, CannotHideAWakeUpAmongForeignMessages) {
     });
     EXPECT_TRUE(mine.acquire_for(1min));
     EXPECT_LE(now() - released, 10ms);
-}
-
-// In a loop nothing else happens until the listener reads again.
-TEST(HostileHomeOfALoop, DelaysAWakeUpByTenMillisecondsWithAForeignMessage) {
-    MemoryLoopWorld world;
-    for (std::size_t node = 0; node < world.size; ++node) world.hold(node, "other");
-    AsyncLock mine{*world.of_loop, "r", {.retry = {.delay = 10s}, .fair = true}};
-    mine.acquire_for(1min, world.report());
-    world.run_for(40ms);
-    const auto ticket = world.queued(0).at(0);
-    world.network.server(0).publish(ticket.substr(0, ticket.find('|')), ticket + "7", world.now());
-    world.run_for(5ms);
-    for (std::size_t node = 0; node < world.size; ++node) world.release_at(node, "other");
-    world.run_for(15ms);
-    ASSERT_EQ(world.results.size(), 1U);
-    EXPECT_TRUE(world.results[0]) << world.results[0].message();
 }
 
 // A flood must not keep the processor of the waiter busy.

@@ -230,19 +230,10 @@ TEST_P(Leadership, BacksOffFurtherIfATermBetweenTwoExceptionsFails) {
 
 // A Nodes may throw only std::bad_alloc. If it breaks this rule, its answer is unknown.
 TEST_F(LeadershipOfAThread, GoesOnAfterAnExceptionOfTheNodes) {
-    struct : World {
-        void ask(std::span<const Request> requests, const RoundLimits& limits,
-                 std::span<Tally> tallies) override {
-            if (std::exchange(throws, false)) throw std::runtime_error("of the nodes");
-            World::ask(requests, limits, tallies);
-        }
-        bool throws = true;
-    } its_world;
-    detail::BlockingRenewals its_queue{its_world.clock};
-    auto its = options();
-    its.watchdog = &its_queue;
-    Leader candidate{its_world, the_resource, its, its_world.clock, its_world.entropy};
-    EXPECT_NO_THROW(candidate.run(
+    world.before_round = [throws = true](auto&&...) mutable {
+        if (std::exchange(throws, false)) throw std::runtime_error("of the nodes");
+    };
+    EXPECT_NO_THROW(leader.run(
         [&](const Term&) {
             ++terms;
             stop.request_stop();

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -367,23 +366,6 @@ TEST_F(ALockOfAThread, CannotBeLockedAgain) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-TEST_F(ALockOfAThread, StaysFreeIfItCannotBeWatched) {
-    struct WithoutThreads : detail::Renewer {
-        explicit WithoutThreads(Clock& the_clock) : its_clock(the_clock) {}
-        Clock& clock() noexcept override { return its_clock; }
-        void add(detail::Acquisition) override {
-            throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
-        }
-        void remove(const detail::Acquisition&) noexcept override {}
-        Clock& its_clock;
-    } watchdog{world.clock};
-    auto watched = world.lock({.watchdog = &watchdog});
-    EXPECT_THAT(watched.acquire(),
-                FailsWith(std::make_error_code(std::errc::resource_unavailable_try_again)));
-    EXPECT_FALSE(watched.valid());
-    EXPECT_TRUE(world.held().valid()) << "another lock can hold it";
-}
-
 /// A watchdog whose thread runs while the caller of add() is suspended: it reports a loss before add()
 /// returns.
 struct QuickWatchdog : detail::Renewer {
@@ -400,37 +382,23 @@ struct QuickWatchdog : detail::Renewer {
 // on_lost may destroy the lock, and then the nodes, in the thread of the watchdog (lock.hpp). Nothing may use
 // the nodes after that.
 TEST_F(ALockOfAThread, DoesNotUseItsNodesAfterItsWatchdogHasReportedTheLoss) {
-    struct : World {
-        void ask(std::span<const Request> requests, const RoundLimits& limits,
-                 std::span<Tally> tallies) override {
-            if (gone) ++asked_when_gone;
-            World::ask(requests, limits, tallies);
-        }
-        bool gone = false;
-        int asked_when_gone = 0;
-    } its_world;
-    QuickWatchdog watchdog{its_world.clock};
+    bool gone = false;
+    world.before_round = [&](auto&&...) { EXPECT_FALSE(gone); };
+    QuickWatchdog watchdog{world.clock};
     std::optional<Lock> watched;
-    watched.emplace(
-        its_world.lock({.ttl = 10s, .holder = "me", .watchdog = &watchdog, .on_lost = [&](auto&&) {
-                            watched.reset();
-                            its_world.gone = true;
-                        }}));
+    watched.emplace(world.lock({.ttl = 10s, .holder = "me", .watchdog = &watchdog, .on_lost = [&](auto&&) {
+                                    watched.reset();
+                                    gone = true;
+                                }}));
     (void)watched->acquire();
-    EXPECT_TRUE(its_world.gone);
-    EXPECT_EQ(its_world.asked_when_gone, 0);
+    EXPECT_TRUE(gone);
 }
 
 // A Nodes may throw only std::bad_alloc. If it breaks this rule, the exception must not look like a success.
 TEST_F(ALockOfAThread, DoesNotSucceedIfItsNodesThrowASystemError) {
-    struct : World {
-        void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override {
-            throw std::system_error{std::error_code{}, "of the nodes"};
-        }
-    } its_world;
-    auto its_lock = its_world.lock();
-    EXPECT_THAT(its_lock.acquire(), FailsWith(Errc::no_quorum));
-    EXPECT_FALSE(its_lock.valid());
+    world.before_round = [](auto&&...) { throw std::system_error{std::error_code{}, "of the nodes"}; };
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_FALSE(lock.valid());
 }
 
 // ---- Forking (D10).

@@ -386,6 +386,17 @@ public:
         pass(servers_[index].latency);
     }
 
+    /// Returns the value of the key on a server, or null if there is none.
+    const auto* find(std::size_t index, const std::string& key) {
+        const auto wall = clock_.now().time_since_epoch();
+        return servers_[index].redis->find(key, std::chrono::duration_cast<support::RedisModel::Time>(wall));
+    }
+    /// Returns the text of the key on a server, or an empty text if there is none.
+    std::string text_at(std::size_t index, const std::string& key) {
+        const auto* const found = find(index, key);
+        return found ? found->text : "";
+    }
+
     std::vector<NodeConfig> configs(std::chrono::milliseconds quarantine = 0ms) const {
         std::vector<NodeConfig> configs;
         for (std::size_t i = 0; i < servers_.size(); ++i)

@@ -143,38 +143,12 @@ TEST_F(NodeHealthTest, PausesGrowUntilACommandIsAnsweredInTime) {
     EXPECT_EQ(fail(), 10ms);
 }
 
-/// Returns how often a node is probed in a minute, if a round begins every millisecond and each probe fails.
-int probes_in_a_minute(unsigned char random_part) {
-    ConstantEntropy entropy{random_part};
-    NodeHealth health;
-    int probes = 0;
-    for (Clock::time_point now{1h}; now < Clock::time_point{1h + 1min}; now += 1ms) {
-        health.update(now);
-        if (!health.trusted() && !health.probe_due(now)) continue;
-        ++probes;
-        if (!health.trusted()) health.begin_probe(now, entropy);
-        (void)health.failed({Errc::connection_failed, {}}, now, entropy);
-    }
-    return probes;
-}
-
-TEST(NodeHealth, ProbesAFailingNodeOnceOrTwiceASecond) {
-    EXPECT_EQ(probes_in_a_minute(0xFF), 8 + 58);
-    EXPECT_EQ(probes_in_a_minute(0x00), 8 + 118) << "twice a second, if the random part is zero";
-}
-
 TEST_F(NodeHealthTest, AHangingProbeIsFollowedByAnotherAfterAPause) {
     fail();
     now += 10ms;
     begin_probe();
     EXPECT_FALSE(health.probe_due(now + 10ms - 1ns));
     EXPECT_TRUE(health.probe_due(now + 10ms));
-}
-
-TEST_F(NodeHealthTest, ThePauseIsTheLongestIfEntropyFails) {
-    test::SeededEntropy dry{1};
-    dry.dry_up_after(0);
-    EXPECT_EQ(health.failed({}, now, dry), 10ms);
 }
 
 // ---- Which failures count

@@ -32,25 +32,12 @@ TEST(UserDefinedNodes, CanReplaceTheNetwork) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-/// Nodes without a node_timeout. The second round finds no memory.
-class ForgetfulNodes : public World {
-public:
-    ForgetfulNodes() : World(3, 0ms) {}
-
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        ++rounds_;
-        if (rounds_ == 2) throw std::bad_alloc{};
-        World::ask(requests, limits, tallies);
-    }
-
-private:
-    int rounds_ = 0;
-};
-
 // B1. If the release of a failed attempt finds no memory, acquire() sends it once more.
 TEST(UserDefinedNodes, GetTheReleaseThatAnAttemptHasLeftEvenWithoutANodeTimeout) {
-    ForgetfulNodes nodes;
+    World nodes{3, 0ms};
+    nodes.before_round = [rounds = 0](auto&&...) mutable {
+        if (++rounds == 2) throw std::bad_alloc{};
+    };
     nodes.cut(0, 1);
     auto lock = nodes.lock({.retry = {.attempts = 1}});
     EXPECT_EQ(lock.acquire().error(), std::errc::not_enough_memory);

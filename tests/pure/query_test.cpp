@@ -4,7 +4,6 @@
 
 #include <redlock/query.hpp>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -200,27 +199,18 @@ TEST_P(HolderDescription, IsNotWrittenBesideAKeyWithoutExpiry) {
     EXPECT_EQ(world.command(0, {"GET", "{b}:holder"}), owner_of_both + " me");
 }
 
-/// A world that remembers the limits of the last round.
-struct WorldWithLimits : World {
-    using World::ask;
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        last_limits = limits;
-        World::ask(requests, limits, tallies);
-    }
-    RoundLimits last_limits{};
-};
-
 // A watchdog must not be kept from its next extension by a description, which is only for people.
 TEST(AHolderDescription, IsWrittenWithinTheDeadlineOfTheCallerWithoutWaiting) {
-    WorldWithLimits world;
+    World world;
+    RoundLimits of_round;
+    world.before_round = [&](auto&&, const RoundLimits& limits) { of_round = limits; };
     const std::vector<std::string> resources{"r"};
     const auto deadline = world.clock.now() + 5ms;
     Lease lease;
     lease.may_hold_key.set();
     algorithm::describe_holder(world, resources, lease, "host=web1", 10s, deadline);
-    EXPECT_EQ(world.last_limits.deadline, deadline);
-    EXPECT_FALSE(world.last_limits.awaits_answers);
+    EXPECT_EQ(of_round.deadline, deadline);
+    EXPECT_FALSE(of_round.awaits_answers);
 }
 
 // The resource account:{42}:holder has the same name as the key for the description of account:{42}.

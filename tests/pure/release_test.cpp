@@ -223,36 +223,29 @@ static_assert(std::is_nothrow_destructible_v<Lock>);
 
 struct Surprise {};
 
-/// Throws from ask() when `broken` is set, which violates the contract of Nodes.
-class BreakingWorld : public World {
-public:
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        if (broken) throw Surprise{};
-        World::ask(requests, limits, tallies);
-    }
-
-    bool broken = false;
-};
+/// Lets each further round throw, which violates the contract of Nodes.
+void break_down(World& world) {
+    world.before_round = [](auto&&...) { throw Surprise{}; };
+}
 
 // B2. An exception from a user's Nodes does not end the process. The state of the nodes is then unknown.
 TEST(Releasing, SurvivesNodesThatThrow) {
-    BreakingWorld world;
+    World world;
     auto lock = world.held();
-    world.broken = true;
+    break_down(world);
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     EXPECT_FALSE(lock.valid());
     lock.unlock();
-    world.broken = false;
+    world.before_round = {};
     EXPECT_THAT(lock.release(), Succeeds()) << "B4: it can be repeated";
 }
 
 // B2. The destructor catches it as well, and does not replace an exception that unwinds the caller.
 TEST(Releasing, NeverReplacesTheCallersException) {
-    BreakingWorld world;
+    World world;
     try {
         const auto lock = world.held();
-        world.broken = true;
+        break_down(world);
         throw std::runtime_error("the caller's own");
     } catch (const std::runtime_error& theirs) {
         EXPECT_STREQ(theirs.what(), "the caller's own");

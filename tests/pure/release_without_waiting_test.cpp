@@ -21,10 +21,7 @@ using testing::ElementsAre;
 
 struct ReleaseWithoutWaiting : testing::Test {
     Lock lock(std::string resource = "r") { return {*nodes, std::move(resource), {}, clock, entropy}; }
-    std::string holder(std::size_t node) {
-        const auto* const value = network.server(node).redis->find("r", 0s);
-        return value ? value->text : std::string{};
-    }
+    std::string holder(std::size_t node) { return network.text_at(node, "r"); }
 
     MemoryNetwork network{3};
     std::optional<MemoryNodes> nodes{std::in_place, network, 3,

@@ -169,23 +169,16 @@ private:
     duration stall_{};
 };
 
-/// Stalls the caller right after an extension.
-class StallingWorld : public World {
-public:
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        World::ask(requests, limits, tallies);
-        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
-    }
-    StallingClock stalling{*this};
-};
-
 // C3, C4. If a confirmation arrived in time but is applied after the old validity has ended, it is too late,
 // because another thread may have seen the end of the validity.
 TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
-    StallingWorld world;
-    detail::BlockingRenewals list{world.stalling};
-    Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
+    World world;
+    StallingClock stalling{world};
+    world.before_round = [&](std::span<const Request> requests, auto&&) {
+        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
+    };
+    detail::BlockingRenewals list{stalling};
+    Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, stalling, world.entropy};
     EXPECT_THAT(lock.acquire(), Succeeds());
     world.pass(15s);
     (void)list.turn();  // ends after the old validity and before the new one

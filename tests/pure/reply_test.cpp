@@ -82,6 +82,7 @@ const std::vector<Row> table{
     {"+1\r\n",                                      "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
     {"+\r\n",                                       "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
     {"+RESERVED\r\n",                               "?    ?       ?      ?      ?     ?     ?     yes   ?        ?"},
+    {"+RESERVED \r\n",                              "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
     {"+RESERVED 1\r\n",                             "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
     {"+WAITING 1200 3 holder\r\n",                  "?    ?       ?      ?      ?     ?     ?     no    ?        ?"},
     {"+QUARANTINED for another 5 ms\r\n",           "?    young   young  young  young young young young young    young"},
@@ -266,6 +267,10 @@ NodeVote vote_of_waiter(std::string_view status) {
     return vote_of(enter, "+" + std::string{status} + "\r\n");
 }
 
+constexpr std::chrono::milliseconds century = 876'600h;
+static_assert(Clock::time_point{century} + century > Clock::time_point{century},
+              "a clock can read the end of it");
+
 TEST(ToVote, ReturnsThePlaceOfAWaiter) {
     struct PlaceRow {
         const char* status;
@@ -279,7 +284,16 @@ TEST(ToVote, ReturnsThePlaceOfAWaiter) {
         {"WAITING -2 0 nothing", -2ms, 0, Held::by_nobody},
         {"WAITING -1 12 holder", -1ms, 12, Held::by_holder},
         {"WAITING 0 1000000 nothing", 0ms, 1'000'000, Held::by_nobody},
-        {"WAITING 3155760000000 0 holder", 876'600h, 0, Held::by_holder},
+        // A number that is too large for its type is the limit, and not a small one.
+        {"WAITING 3155760000000 0 holder", century, 0, Held::by_holder},
+        {"WAITING 3155760000001 0 holder", century, 0, Held::by_holder},
+        {"WAITING 31536000000000 0 holder", century, 0, Held::by_holder},
+        {"WAITING 9223372036854775807 0 holder", century, 0, Held::by_holder},
+        {"WAITING 9223372036854775808 0 holder", century, 0, Held::by_holder},
+        {"WAITING 99999999999999999999 0 holder", century, 0, Held::by_holder},
+        {"WAITING -3 0 holder", -2ms, 0, Held::by_holder},
+        {"WAITING -9223372036854775808 0 holder", -2ms, 0, Held::by_holder},
+        {"WAITING -99999999999999999999 0 holder", -2ms, 0, Held::by_holder},
     };
     for (const auto& [status, held_for, in_front, held] : places) {
         SCOPED_TRACE(status);
@@ -289,6 +303,7 @@ TEST(ToVote, ReturnsThePlaceOfAWaiter) {
         EXPECT_EQ(vote.place.in_front, in_front);
         EXPECT_EQ(vote.place.held, held);
     }
+    EXPECT_GT(vote_of_waiter("WAITING 1 99999999999999999999 holder").place.in_front, 1'000'000'000U);
 }
 
 TEST(ToVote, ReturnsAnUnknownVoteForAnIncompletePlace) {

@@ -71,12 +71,7 @@ struct RoundDriverWorld {
     Tally release(std::string_view owner) { return ask({request(Verb::compare_and_delete, owner)}).front(); }
 
     /// Returns the value of the key on a node, or an empty text if there is none.
-    std::string holder(std::size_t node) {
-        const auto wall =
-            std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());
-        const auto* const value = network.server(node).redis->find(resource.front(), wall);
-        return value ? value->text : "";
-    }
+    std::string holder(std::size_t node) { return network.text_at(node, resource.front()); }
 
     MemoryNetwork network;
     const std::vector<std::string> resource{"r"};

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -132,8 +133,12 @@ public:
     /// Returns true if no node holds a key for the resource.
     bool clean() const { return held_by({}) == size(); }
 
+    /// Called at the beginning of each round. What it throws, the round throws.
+    std::function<void(std::span<const Request>, const RoundLimits&)> before_round{};
+
     void ask(std::span<const Request> requests, const RoundLimits& limits,
              std::span<Tally> tallies) override {
+        if (before_round) before_round(requests, limits);
         for (std::size_t i = 0; i < requests.size(); ++i) ask_one(requests[i], limits, tallies[i]);
     }
     using Nodes::ask;

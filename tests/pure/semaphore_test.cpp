@@ -122,20 +122,6 @@ TEST_P(Semaphores, MakeAtMostOneRoundMoreThanThereAreSlots) {
     EXPECT_LE(rounds, 9);
 }
 
-/// All nodes become silent after a number of rounds.
-class SilentAfter : public World {
-public:
-    explicit SilentAfter(int rounds) : rounds_left_(rounds) {}
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        if (rounds_left_-- == 0) silence(0, 1, 2, 3, 4);
-        World::ask(requests, limits, tallies);
-    }
-
-private:
-    int rounds_left_;
-};
-
 // acquire() stops at the first slot that fails for another reason than contention.
 TEST_P(Semaphores, StopAtOnceIfTheNodesAreSilent) {
     world.silence(0, 1, 2, 3, 4);
@@ -146,7 +132,10 @@ TEST_P(Semaphores, StopAtOnceIfTheNodesAreSilent) {
 }
 
 TEST_F(SemaphoresOfAThread, StopAtOnceWhenTheNodesBecomeSilent) {
-    SilentAfter nodes{2};  // the refused SET and its release
+    World nodes;
+    nodes.before_round = [&, rounds = 0](auto&&...) mutable {
+        if (++rounds == 3) nodes.silence(0, 1, 2, 3, 4);  // behind the refused SET and its release
+    };
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
             nodes.command(node, {"SET", "{jobs}:slot:" + std::to_string(slot), "x", "PX", "60000"});
@@ -239,13 +228,10 @@ TEST_P(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
 
 // These nodes do not reply to queries.
 TEST_F(SemaphoresOfAThread, WorkIfNodesDoNotReplyToTheQuery) {
-    struct Deaf : World {
-        using World::World;
-        void ask(std::span<const Request> requests, const RoundLimits& limits,
-                 std::span<Tally> tallies) override {
-            if (requests.front().command.verb != Verb::exist) World::ask(requests, limits, tallies);
-        }
-    } deaf;
+    World deaf;
+    deaf.before_round = [&](std::span<const Request> requests, auto&&) {
+        requests.front().command.verb == Verb::exist ? deaf.cut_all() : deaf.heal_all();
+    };
     std::deque<Semaphore> all;
     std::size_t count = 0;
     while (all.emplace_back(deaf, "jobs", 4, no_retry(), deaf.clock, deaf.entropy).acquire()) ++count;

@@ -164,10 +164,7 @@ protected:
     /// Returns the connections and commands of a server that begin with this command.
     std::vector<std::string> log(std::size_t node) { return memory.server(node).log(); }
     std::string value(std::size_t node, const std::string& resource) {
-        const auto wall =
-            std::chrono::duration_cast<support::RedisModel::Time>(memory.clock().now().time_since_epoch());
-        const auto* const found = memory.server(node).redis->find(resource, wall);
-        return found ? found->text : "";
+        return memory.text_at(node, resource);
     }
     void forget_logs() {
         for (std::size_t node = 0; node < size; ++node) memory.server(node).forget_log();

@@ -81,10 +81,7 @@ protected:
         for (std::size_t node = 0; node < size; ++node) network.server(node).forget_log();
     }
     std::string value(std::size_t node, const std::string& resource) {
-        const auto wall =
-            std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());
-        const auto* const found = network.server(node).redis->find(resource, wall);
-        return found ? found->text : "";
+        return network.text_at(node, resource);
     }
 
     MemoryNetwork network{size};

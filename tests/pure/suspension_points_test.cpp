@@ -53,8 +53,7 @@ struct LoopWorld : MemoryLoopWorld {
     bool is_held(std::size_t node, const std::string& resource) {
         const auto value = ask(node, {"GET", resource});
         if (value != "redlock:shared") return value != "(nil)" && value != "other";
-        const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now().time_since_epoch());
-        const auto* const readers = network.server(node).redis->find("{" + resource + "}:readers", wall);
+        const auto* const readers = network.find(node, "{" + resource + "}:readers");
         return readers && std::ranges::any_of(readers->scores, [&](const auto& it) {
                    return !other_reader || it.first != other_reader->owner();
                });

@@ -7,10 +7,8 @@
 
 #include <stop_token>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "wire/reply.hpp"
+#include "wire/quarantine.hpp"
 
 namespace redlock::test::waiting_end_test {
 namespace {
@@ -347,77 +345,6 @@ TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueIfNobodyElseWaits) {
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
     EXPECT_THAT(verbs(0), ElementsAre("SUBSCRIBE", "enter", "leave and set"));
-}
-
-// ---- What it is told
-
-using Kind = detail::Reply::Kind;
-const std::vector<std::string> the_names{"r"};
-const Command enter_queue{.verb = Verb::enter_queue, .resources = the_names};
-
-TEST(WaitingReply, IsAPlaceOrAnInvalidReply) {
-    const auto vote = [&](Kind kind, std::string text) {
-        return detail::to_vote(enter_queue, {.kind = kind, .text = std::move(text)}, true);
-    };
-    EXPECT_EQ(vote(Kind::status, "RESERVED").vote, Vote::granted);
-    const auto told = vote(Kind::status, "WAITING 1200 3 holder");
-    EXPECT_EQ(told.vote, Vote::refused);
-    EXPECT_EQ(told.place.held, QueuePlace::Held::by_holder);
-    EXPECT_EQ(told.place.held_for, 1200ms);
-    EXPECT_EQ(told.place.in_front, 3U);
-    EXPECT_EQ(vote(Kind::status, "WAITING 1 0 reservation").place.held, QueuePlace::Held::by_waiter);
-    EXPECT_EQ(vote(Kind::status, "WAITING -2 0 nothing").place.held, QueuePlace::Held::by_nobody);
-    EXPECT_EQ(vote(Kind::status, "WAITING -2 0 nothing").place.held_for, -2ms);
-    for (const auto* const words :
-         {"", "OK", "RESERVED ", "WAITING", "WAITING ", "WAITING 1", "WAITING 1 ", "WAITING 1 2",
-          "WAITING 1 2 ", "WAITING 1 2 nobody", "WAITING 1 2 holder ", "WAITING x 2 holder",
-          "WAITING 1 -2 holder", "WAITING 1  2 holder"})
-        EXPECT_EQ(vote(Kind::status, words).cause, Errc::unexpected_reply) << words;
-    EXPECT_EQ(vote(Kind::text, "RESERVED").cause, Errc::unexpected_reply);
-    EXPECT_EQ(vote(Kind::integer, "").cause, Errc::unexpected_reply);
-    EXPECT_EQ(vote(Kind::error, "NOPERM no").cause, Errc::permission_denied);
-}
-
-// A place that is too large for its type is the last one, and not the first.
-TEST(WaitingReply, IsLimitedToTheRangeOfTheClock) {
-    const auto place = [&](std::string text) {
-        const auto vote = detail::to_vote(enter_queue, {.kind = Kind::status, .text = std::move(text)}, true);
-        EXPECT_EQ(vote.vote, Vote::refused);
-        return vote.place;
-    };
-    constexpr auto century = std::chrono::hours{24 * 36'525};
-    EXPECT_EQ(place("WAITING 3155760000000 0 holder").held_for, century);
-    for (const auto* const far : {"3155760000001", "31536000000000", "9223372036854775807",
-                                  "9223372036854775808", "99999999999999999999"})
-        EXPECT_EQ(place(std::string{"WAITING "} + far + " 0 holder").held_for, century) << far;
-    for (const auto* const gone : {"-3", "-9223372036854775808", "-99999999999999999999"})
-        EXPECT_EQ(place(std::string{"WAITING "} + gone + " 0 holder").held_for, -2ms) << gone;
-    EXPECT_GT(place("WAITING 1 99999999999999999999 holder").in_front, 1'000'000'000U);
-    constexpr Clock::time_point after_a_century_of_uptime{century};
-    EXPECT_GT(after_a_century_of_uptime + century, after_a_century_of_uptime);
-}
-
-// 2 says that a waiter was woken although nothing was deleted.
-TEST(ReleaseReply, IsAGrantIfTheKeyWasDeleted) {
-    const QueueTerms terms{};
-    const Command plain{.verb = Verb::compare_and_delete, .resources = the_names};
-    const Command waking{.verb = Verb::compare_and_delete, .resources = the_names, .queue = &terms};
-    const auto vote = [](const Command& command, long long number) {
-        return detail::to_vote(command, {.kind = Kind::integer, .integer = number}, true);
-    };
-    for (const auto* const command : {&plain, &waking}) {
-        EXPECT_EQ(vote(*command, 0).vote, Vote::refused);
-        EXPECT_EQ(vote(*command, 0).count, 0U);
-        EXPECT_EQ(vote(*command, 1).vote, Vote::granted);
-        EXPECT_EQ(vote(*command, 1).count, 0U);
-        for (const long long none : {-2LL, -1LL, 4LL, 5LL})
-            EXPECT_EQ(vote(*command, none).vote, Vote::unknown);
-    }
-    EXPECT_EQ(vote(waking, 2).vote, Vote::refused);
-    EXPECT_EQ(vote(waking, 2).count, 1U) << "a waiter was woken";
-    EXPECT_EQ(vote(waking, 3).vote, Vote::granted);
-    EXPECT_EQ(vote(waking, 3).count, 1U);
-    for (const long long number : {2LL, 3LL}) EXPECT_EQ(vote(plain, number).vote, Vote::unknown);
 }
 
 // ---- The release

@@ -38,15 +38,7 @@ TEST_F(Waiting, ListensBeforeItEntersTheQueueAndEndsWithTheRelease) {
     EXPECT_THAT(verbs(2), ElementsAre("wake", "SET"));
 }
 
-// A key of the user's that names what is hashed keeps its queue beside it.
 TEST_F(Waiting, KeepsTheQueueBesideTheResource) {
-    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "r").text(), "{r}:queue");
-    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{user}.r").text(), "{user}.r:queue");
-    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{r}").text(), "{r}:tag-queue")
-        << "{r}:queue is that of r";
-    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{a}{b}").text(), "{a}{b}:tag-queue")
-        << "{a}{b}:queue is that of a}{b";
-    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{{a}b}").text(), "{{a}b}:queue");
     others_hold();
     (void)lock(alice).acquire_for(100ms);
     const auto words = all(0, "enter").front().words;

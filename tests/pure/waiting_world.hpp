@@ -127,8 +127,7 @@ struct WaitingWorld {
     }
     std::vector<std::string> queued(std::size_t node) {
         std::vector<std::string> tickets;
-        const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now().time_since_epoch());
-        if (const auto* const set = network.server(node).redis->find("{r}:queue", wall))
+        if (const auto* const set = network.find(node, "{r}:queue"))
             for (const auto& [score, ticket] : set->in_order()) tickets.emplace_back(ticket);
         return tickets;
     }
