@@ -10,6 +10,7 @@
 //     EXPECT_EQ(OwnFiles::lines_executed_by(world), 0U);
 #pragma once
 
+#include "support/process_files.hpp"
 #include "support/process_state.hpp"
 
 #include <fcntl.h>
@@ -20,8 +21,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -55,7 +54,7 @@ public:
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
             const auto taken = ::write(numbers_[i], line.data(), line.size());
             const bool right = taken == static_cast<ssize_t>(line.size()) &&
-                               content_of(directory_ / std::to_string(i)) == written_;
+                               support::content(directory_ / std::to_string(i)) == written_;
             wrong += right ? 0U : 1U;
         }
         if (wrong == 0) return "as written";
@@ -71,11 +70,6 @@ public:
     }
 
 private:
-    static std::string content_of(const std::filesystem::path& path) {
-        std::ifstream file{path};
-        return {std::istreambuf_iterator<char>{file}, {}};
-    }
-
     static inline const std::string line = "SET a-line-of-a-daemon 1\r\n";  // also a command of Redis
     const std::filesystem::path directory_;
     std::vector<int> numbers_{};

@@ -47,10 +47,10 @@ private:
     std::jthread thread_{};
 };
 
-/// Returns how long the main thread of a process was runnable without a processor, since its start. Returns 0
-/// if the kernel does not count that.
-inline Clock::duration processor_wait(pid_t process) {
-    std::ifstream file{"/proc/" + std::to_string(process) + "/schedstat"};
+/// Returns how long a thread, or the main thread of a process, was runnable without a processor, since its
+/// start. Returns 0 if the kernel does not count that.
+inline Clock::duration processor_wait(pid_t thread) {
+    std::ifstream file{"/proc/" + std::to_string(thread) + "/schedstat"};
     Clock::rep run = 0, waited = 0;
     file >> run >> waited;
     return Clock::duration{waited};

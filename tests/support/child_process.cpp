@@ -1,5 +1,6 @@
 #include "support/child_process.hpp"
 
+#include "support/process_files.hpp"
 #include "support/wait_until.hpp"
 
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <future>
 #include <mutex>
 #include <stdexcept>
@@ -172,16 +172,6 @@ private:
     std::deque<std::packaged_task<pid_t()>> wanted_;  // guarded by mutex_
 };
 
-/// Returns the state letter of proc(5): R running, S sleeping, T stopped, and so on. The name of the program
-/// precedes it and may contain any character.
-char state_of(pid_t pid) {
-    std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
-    std::string stat;
-    std::getline(file, stat);
-    const auto end_of_name = stat.rfind(')');
-    return end_of_name == std::string::npos || end_of_name + 2 >= stat.size() ? '?' : stat[end_of_name + 2];
-}
-
 }  // namespace
 
 ChildProcess::ChildProcess(const Program& program)
@@ -221,7 +211,7 @@ void ChildProcess::signal(int number) const {
 }
 
 bool ChildProcess::frozen() const {
-    return state_of(pid_) == 'T';
+    return state_of(std::to_string(pid_)) == 'T';
 }
 
 bool ChildProcess::reap(int flags) {

@@ -1,11 +1,11 @@
 #include "support/redis_server.hpp"
 
+#include "support/process_files.hpp"
 #include "support/wait_until.hpp"
 
 #include <chrono>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -53,11 +53,6 @@ std::string RedisServer::address(std::string_view credentials) const {
 
 std::string RedisServer::name() const {
     return config_.is_on_unix_socket() ? socket().string() : "127.0.0.1:" + std::to_string(port());
-}
-
-std::string RedisServer::log() const {
-    std::ifstream file{directory_ / "log"};
-    return {std::istreambuf_iterator<char>{file}, {}};
 }
 
 void RedisServer::restart() {
@@ -129,7 +124,7 @@ void RedisServer::start() {
     const auto ready =
         wait_until([this] { return !process_->running() || answers(); }, std::chrono::seconds{30});
     if (ready && process_->running()) return;
-    throw std::runtime_error("redis-server does not start:\n" + log());
+    throw std::runtime_error("redis-server does not start:\n" + content(directory_ / "log"));
 }
 
 /// Redis opens the port before the socket. If it replies on the socket, it also listens on the port.

@@ -70,7 +70,6 @@ private:
     void write_config() const;
     void start();
     bool answers() const;
-    std::string log() const;
     std::string address(std::string_view credentials) const;
 
     // Constant after construction.

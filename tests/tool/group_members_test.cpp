@@ -2,6 +2,7 @@
 #include "tool/run/group_members.hpp"
 
 #include "live/forked_child.hpp"
+#include "support/process_files.hpp"
 #include "support/wait_until.hpp"
 
 #include <gtest/gtest.h>
@@ -11,8 +12,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 
@@ -72,12 +71,7 @@ TEST(GroupMembers, AreAliveWithoutTheirFirstThread) {
         ::syscall(SYS_exit, 0);  // of this thread only
     }};
     ASSERT_EQ(process.receive(), "joined");
-    const auto is_shown_as_zombie = [&] {
-        std::ifstream file{"/proc/" + std::to_string(process.pid()) + "/status"};
-        const std::string status{std::istreambuf_iterator<char>{file}, {}};
-        return status.find("State:\tZ") != status.npos;
-    };
-    ASSERT_TRUE(wait_until(is_shown_as_zombie));
+    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(process.pid())) == 'Z'; }));
     EXPECT_TRUE(GroupMembers{}.any_alive(process.pid()));
 }
 

@@ -13,7 +13,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -228,15 +227,7 @@ TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
     ASSERT_TRUE(world.comes("parent")) << shell.screen();
     const auto run = world.pid_in("run");
     shell.close();
-    const auto has_terminal = [&] {
-        const auto stat = content("/proc/" + run + "/stat");
-        std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
-        std::string state;
-        int parent = 0, group = 0, session = 0, terminal = 0;
-        fields >> state >> parent >> group >> session >> terminal;
-        return terminal != 0;
-    };
-    ASSERT_TRUE(wait_until([&] { return !has_terminal(); }));
+    ASSERT_TRUE(wait_until([&] { return stat_of(run)[4] == "0"; })) << "it has no terminal";
     ASSERT_TRUE(lives(run));
     EXPECT_TRUE(lives(world.pid_in("parent"))) << "it ignores that, and keeps its lock";
     kill(run);

@@ -107,10 +107,6 @@ INSTANTIATE_TEST_SUITE_P(EachSignal, SignalsInAWait,
                                          SIGVTALRM, SIGPROF, SIGXCPU),
                          name_of_signal);
 
-bool is_stopped(pid_t process) {
-    return content("/proc/" + std::to_string(process) + "/status").find("State:\tT") != std::string::npos;
-}
-
 /// Returns true if no signal for the process is pending.
 bool has_handled_its_signals(pid_t process) {
     const auto status = content("/proc/" + std::to_string(process) + "/status");
@@ -228,7 +224,7 @@ TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
     ASSERT_TRUE(world.comes("begun"));
     const auto pid = std::stoi(world.in("pid"));
     ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
+    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
     tool.signal(SIGTERM);
     EXPECT_EQ(tool.wait().status, 143);
     EXPECT_EQ(world.keys(), 0U);
@@ -241,7 +237,7 @@ TEST_F(EndOfRun, DoesNotComeWhileTheCommandIsStopped) {
     ASSERT_TRUE(world.comes("pid"));
     const auto pid = std::stoi(world.in("pid"));
     ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
+    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
     world.touch("go");
     EXPECT_TRUE(world.stays_locked(4s));
     EXPECT_TRUE(tool.running());
@@ -287,10 +283,10 @@ TEST_F(EndOfRun, ComesBeforeTheCommandContinuesWithoutTheLock) {
     ASSERT_TRUE(world.comes("pid"));
     const auto pid = std::stoi(world.in("pid"));
     ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
+    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
     ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
     tool.signal(SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return is_stopped(tool.pid()); }));
+    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(tool.pid())) == 'T'; }));
     ASSERT_TRUE(wait_until([&] { return world.keys() == 0; }));
     world.occupy();
     world.touch("go");

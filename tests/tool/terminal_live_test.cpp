@@ -3,7 +3,6 @@
 #include "tool_world.hpp"
 
 #include <array>
-#include <sstream>
 #include <string>
 
 namespace redlock::test::terminal_live_test {
@@ -35,11 +34,8 @@ protected:
 
     /// Returns true if the process group of the process has the terminal.
     static bool in_foreground(const std::string& pid) {
-        const auto stat = content("/proc/" + pid + "/stat");
-        std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
-        std::array<std::string, 6> words{};  // the third is the group, the sixth that of the terminal
-        for (auto& word : words) fields >> word;
-        return !words[2].empty() && words[2] == words[5];
+        const auto stat = stat_of(pid);
+        return !stat[2].empty() && stat[2] == stat[5];
     }
 
     bool unlocked() {

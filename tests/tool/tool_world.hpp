@@ -8,10 +8,13 @@
 #include "default_signals.hpp"
 #include "live_world.hpp"
 #include "support/child_process.hpp"
+#include "support/process_files.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -20,13 +23,7 @@
 
 namespace redlock::test {
 
-/// As much of it as can be read: the process of a file in /proc may just be ending.
-inline std::string content(const std::filesystem::path& path) {
-    std::ifstream file{path};
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
+using support::content;
 
 /// Whether the command finds nodes on this machine where it is told of none. No test may lock anything there.
 inline bool lists_nodes_of_its_own() {
@@ -161,8 +158,18 @@ const std::string until_go = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0
 
 /// Whether a process of that number is there, and no zombie.
 inline bool lives(const std::string& pid) {
-    const auto status = content("/proc/" + pid + "/status");
-    return !status.empty() && status.find("State:\tZ") == status.npos;
+    const auto state = support::state_of(pid);
+    return state != '?' && state != 'Z';
+}
+
+/// What stands behind its name in /proc/PID/stat: the state, the parent, the process group, the session, the
+/// terminal, and the process group that has the terminal.
+inline std::array<std::string, 6> stat_of(const std::string& pid) {
+    const auto stat = content("/proc/" + pid + "/stat");
+    std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
+    std::array<std::string, 6> words{};
+    for (auto& word : words) fields >> word;
+    return words;
 }
 
 }  // namespace redlock::test

@@ -2,11 +2,10 @@
 
 #include "resources.hpp"
 
+#include "support/process_files.hpp"
 #include "support/wait_until.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace redlock::torture {
@@ -75,8 +74,7 @@ std::vector<Suspension> WorkerPool::suspensions() {
 }
 
 std::string WorkerPool::output() const {
-    std::ifstream file{directory_ / "output"};
-    return {std::istreambuf_iterator<char>{file}, {}};
+    return support::content(directory_ / "output");
 }
 
 }  // namespace redlock::torture

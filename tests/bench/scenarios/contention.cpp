@@ -6,6 +6,7 @@
 
 #include "support/child_process.hpp"
 #include "support/cluster.hpp"
+#include "support/process_files.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
@@ -91,10 +91,7 @@ double commands_sent(Cluster& cluster, const std::string& client) {
 }
 
 Share share_in(const std::filesystem::path& file) {
-    std::ifstream in{file};
-    std::ostringstream text;
-    text << in.rdbuf();
-    std::istringstream numbers{text.str()};
+    std::istringstream numbers{support::content(file)};
     Share share;
     double wanted = 0;
     double over = 0;
@@ -102,7 +99,7 @@ Share share_in(const std::filesystem::path& file) {
         share.waits.push_back({wanted / 1e6, over / 1e6, had});
     numbers.clear();
     if (std::string word; numbers >> word >> share.commands && word == "commands") return share;
-    throw std::runtime_error(text.str());
+    throw std::runtime_error(numbers.str());
 }
 
 std::vector<Share> contend(Cluster& cluster, const std::string& client, const Setting& setting) {

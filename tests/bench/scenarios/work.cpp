@@ -3,13 +3,12 @@
 
 #include "support/child_process.hpp"
 #include "support/cluster.hpp"
+#include "support/process_files.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -40,10 +39,8 @@ std::optional<std::string> output_of(Words words, const std::string& nodes,
     ChildProcess process{
         {.words = std::move(words), .environment = {"REDLOCK_NODES=" + nodes}, .output = file}};
     const bool good = process.wait() == 0;
-    std::ifstream in{file};
-    const std::string text{std::istreambuf_iterator<char>{in}, {}};
-    if (good) return text;
-    std::cerr << text;
+    if (good) return support::content(file);
+    std::cerr << support::content(file);
     return std::nullopt;
 }
 

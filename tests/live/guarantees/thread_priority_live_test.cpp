@@ -6,10 +6,10 @@
 #if defined(__linux__)
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,14 +32,6 @@ public:
 private:
     std::vector<std::jthread> threads_{};
 };
-
-/// Returns how long the calling thread was runnable without a processor, since its start.
-Clock::duration processor_wait() {
-    std::ifstream file{"/proc/thread-self/schedstat"};
-    Clock::rep run = 0, waited = 0;
-    file >> run >> waited;
-    return Clock::duration{waited};
-}
 
 /// Threads that acquire and release, among them some of low priority.
 class Workers {
@@ -66,9 +58,9 @@ private:
         const bool is_low = number < low && ::sched_setscheduler(0, SCHED_IDLE, &none) == 0;
         Lock lock{nodes_, "worker " + std::to_string(number)};
         while (!stop.stop_requested()) {
-            const auto waited = processor_wait();
+            const auto waited = processor_wait(::gettid());
             auto took = time_taken([&] { (void)lock.try_acquire(); });
-            took -= processor_wait() - waited;
+            took -= processor_wait(::gettid()) - waited;
             if (!is_low && took.count() > longest_) longest_ = took.count();
             lock.unlock();
         }

@@ -3,16 +3,15 @@
 #include "live/forked_child.hpp"
 #include "live/own_files.hpp"
 #include "live/process/silent_address.hpp"
+#include "support/process_files.hpp"
 #include "support/process_state.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <future>
 #include <iterator>
 #include <memory>
@@ -439,15 +438,6 @@ TEST_F(Asio, AThreadPoolIsAContext) {
     EXPECT_TRUE(lock.async_release(net::use_future).get());
 }
 
-/// Returns true if this thread of the process sleeps.
-bool sleeps(pid_t thread) {
-    std::ifstream stat{"/proc/self/task/" + std::to_string(thread) + "/stat"};
-    std::string text;
-    std::getline(stat, text);
-    const auto end = text.rfind(") ");
-    return end != text.npos && text.substr(end + 2, 1) == "S";
-}
-
 TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     Lock lock{context, nodes, "orders:42", {.ttl = 3s, .watchdog = loop_watchdog()}};
     lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
@@ -458,16 +448,18 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     std::jthread other;
     std::atomic<pid_t> id_of_other = 0;
     std::atomic<bool> made = false;
-    const std::stop_callback on_loss{
-        lock.lost(), [&] {
-            other = std::jthread{[&] {
-                id_of_other = static_cast<pid_t>(::syscall(SYS_gettid));
-                const Lock of_other{context, nodes, "other"};
-            }};
-            EXPECT_TRUE(wait_until([&] { return id_of_other != 0 && sleeps(id_of_other); }));
-            const Lock of_callback{context, nodes, "callback"};
-            made = true;
-        }};
+    const std::stop_callback on_loss{lock.lost(), [&] {
+                                         other = std::jthread{[&] {
+                                             id_of_other = static_cast<pid_t>(::syscall(SYS_gettid));
+                                             const Lock of_other{context, nodes, "other"};
+                                         }};
+                                         EXPECT_TRUE(wait_until([&] {
+                                             return id_of_other != 0 &&
+                                                    support::state_of(std::to_string(id_of_other)) == 'S';
+                                         }));
+                                         const Lock of_callback{context, nodes, "callback"};
+                                         made = true;
+                                     }};
     for (auto& server : cluster) server.command({"DEL", "orders:42"});
     EXPECT_TRUE(wait_until([&] {
         (void)context.run_for(10ms);
@@ -497,17 +489,15 @@ TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
     auto waiting =
         std::make_unique<Lock>(*of_lock, nodes, "orders:42", LockOptions{.retry = {.attempts = 1000}});
     waiting->async_acquire([](Result) {});
-    const auto child = ::fork();
-    if (child == 0) {
-        const bool valid = lock->valid();
+    const ForkedChild child{[&](const Report& report) {
+        report(lock->valid() ? "valid" : "not valid");
         lock.reset();
         waiting.reset();
         of_lock.reset();
-        ::_exit(valid ? 1 : 0);
-    }
-    int status = -1;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+        report("has destroyed all");
+    }};
+    EXPECT_EQ(child.receive(), "not valid");
+    EXPECT_EQ(child.receive(), "has destroyed all");
     EXPECT_TRUE(lock->valid());
     EXPECT_EQ(keys(), 5U);
     waiting.reset();

@@ -73,12 +73,6 @@ TEST(ASocket, IsKeptAlive) {
     ::close(fd);
 }
 
-TEST(ASocket, IsNotKeptAliveIfThatIsOff) {
-    const int fd = open_socket(AF_INET, 0s);
-    EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
-    ::close(fd);
-}
-
 // Without its seconds, the timeout would be zero here, and the read would block for ever.
 TEST(ABlockingSocket, HasItsWholeTimeout) {
     const int fd = open_socket(AF_INET, 30s);

@@ -1,9 +1,8 @@
 // Rule D12 against redis-server --tls-port: which certificates are accepted, and what is reported if one is
 // rejected.
+#include "support/process_files.hpp"
 #include "tls_world.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace redlock::test::certificates_live_test {
@@ -86,9 +85,7 @@ TEST_F(Certificates, AreRejectedIfTheAuthorityIsUnknown) {
                      RedisConfig{}.line("loglevel verbose").line("logfile " + log.string())};
     EXPECT_THAT(acquire_from(server.endpoint(stranger)), IsRejectedFor("certificate verify failed"));
     const auto reports_the_reason = [&] {
-        std::ifstream file{log};
-        const std::string text{std::istreambuf_iterator<char>{file}, {}};
-        return text.find("alert unknown ca") != text.npos;
+        return support::content(log).find("alert unknown ca") != std::string::npos;
     };
     EXPECT_TRUE(wait_until(reports_the_reason)) << "the client tells the server why it disconnects";
 }

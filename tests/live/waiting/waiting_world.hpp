@@ -14,10 +14,6 @@
 #include "live/live_world.hpp"
 #include "live/scheduling_delay.hpp"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -103,7 +99,6 @@ public:
     explicit WaitingProcess(const std::vector<std::string>& uris, Clock::duration holds = 0ms,
                             const LockOptions& options = fair())
         : child_{[&](auto report) {
-              report(std::to_string(::getpid()));
               RedisNodes nodes{uris, timeouts()};
               Lock lock{nodes, the_resource, options};
               if (const auto result = lock.acquire_for(50s); !result) return report(result.message());
@@ -112,11 +107,7 @@ public:
               const auto ends = now();
               if (const auto result = lock.release(); !result) return report(result.message());
               report(std::to_string(ends.time_since_epoch().count()));
-          }},
-          pid_(std::stoi(child_.receive())) {}
-    ~WaitingProcess() { thaw(); }
-    WaitingProcess(const WaitingProcess&) = delete;
-    WaitingProcess& operator=(const WaitingProcess&) = delete;
+          }} {}
 
     /// When it had acquired the resource, and when it began to release it: waits for that.
     Clock::time_point held_at() { return held_at_ = held_at_ == Clock::time_point{} ? instant() : held_at_; }
@@ -125,16 +116,9 @@ public:
         return released_at_ = released_at_ == Clock::time_point{} ? instant() : released_at_;
     }
 
-    void kill() { child_.kill(), pid_ = 0; }
-    void freeze() {
-        ASSERT_GT(pid_, 1);
-        siginfo_t state{};
-        ASSERT_EQ(::kill(pid_, SIGSTOP), 0);
-        ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), &state, WSTOPPED), 0);
-    }
-    void thaw() const {
-        if (pid_ > 1) ::kill(pid_, SIGCONT);
-    }
+    void kill() { child_.kill(); }
+    void freeze() { child_.freeze(); }
+    void thaw() { child_.thaw(); }
 
 private:
     /// The one that it reports, or the end of time and a failure.
@@ -147,7 +131,6 @@ private:
     }
 
     ForkedChild child_;
-    pid_t pid_;
     Clock::time_point held_at_{};
     Clock::time_point released_at_{};
 };
