@@ -8,7 +8,8 @@
 //     RedisNodes nodes{server.uri()};
 #pragma once
 
-#include <arpa/inet.h>
+#include "support/reserved_port.hpp"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,12 +19,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -135,15 +134,6 @@ public:
     /// Accepts any number of clients on a port of 127.0.0.1. Calls `behavior` for each client in a separate
     /// thread, and closes the connection when it returns.
     explicit FakeRedisServer(Behavior behavior) : behavior_(std::move(behavior)) {
-        sockaddr_in address{};
-        socklen_t length = sizeof address;
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        auto* const generic = reinterpret_cast<sockaddr*>(&address);
-        if (listener_ < 0 || ::bind(listener_, generic, length) != 0 || ::listen(listener_, 128) != 0 ||
-            ::getsockname(listener_, generic, &length) != 0)
-            throw std::system_error(errno, std::generic_category(), "FakeRedisServer");
-        port_ = ntohs(address.sin_port);
         acceptor_ = std::jthread{[this] { accept_all(); }};
     }
     ~FakeRedisServer() {
@@ -155,7 +145,7 @@ public:
     FakeRedisServer(const FakeRedisServer&) = delete;
     FakeRedisServer& operator=(const FakeRedisServer&) = delete;
 
-    std::string name() const { return "127.0.0.1:" + std::to_string(port_); }
+    std::string name() const { return "127.0.0.1:" + std::to_string(port_.number()); }
     std::string uri() const { return "redis://" + name(); }
 
 private:
@@ -176,8 +166,8 @@ private:
     }
 
     Behavior behavior_;
-    int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    std::uint16_t port_ = 0;
+    support::ReservedPort port_{};
+    int listener_ = port_.listen();
     std::atomic<bool> closing_{false};
     std::list<std::jthread> sessions_{};  // used by the acceptor alone
     std::jthread acceptor_{};

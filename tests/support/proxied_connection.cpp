@@ -1,7 +1,7 @@
 #include "support/proxied_connection.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "support/reserved_port.hpp"
+
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -184,10 +184,7 @@ void ProxiedConnection::leave_server() noexcept {
 }
 
 bool ProxiedConnection::connect(std::uint16_t server_port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(server_port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const auto address = loopback_address(server_port);
     server_.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (server_.fd < 0) return false;
     send_at_once(server_.fd);

@@ -1,7 +1,7 @@
 #include "support/resp_connection.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "support/reserved_port.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -37,11 +37,7 @@ int connect_to(const Address& address, int family) {
 }
 
 int connect_to(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return connect_to(address, AF_INET);
+    return connect_to(loopback_address(port), AF_INET);
 }
 
 int connect_to(const std::filesystem::path& path) {

@@ -1,7 +1,5 @@
 #include "support/tcp_proxy.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -21,10 +19,6 @@ namespace {
 
 constexpr std::size_t max_remembered = 100'000;  // commands
 
-[[noreturn]] void fail(const char* what) {
-    throw std::system_error(errno, std::generic_category(), what);
-}
-
 timespec time_until(ProxyTime due) {
     const auto left = std::max(due - std::chrono::steady_clock::now(), ProxyTime::duration::zero());
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
@@ -35,8 +29,8 @@ timespec time_until(ProxyTime due) {
 
 TcpProxy::TcpProxy(std::uint16_t server_port)
     : server_port_(server_port), wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake_up_ < 0) fail("eventfd");
-    listen();
+    if (wake_up_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    listener_ = port_.listen(SOCK_NONBLOCK);
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -116,7 +110,7 @@ void TcpProxy::heal() {
         const auto now = std::chrono::steady_clock::now();
         for (const auto& connection : connections_) connection->heal(now, faults);
         faults = {};
-        if (listener_ < 0) listen();
+        if (listener_ < 0) listener_ = port_.listen(SOCK_NONBLOCK);
     });
 }
 
@@ -210,19 +204,6 @@ void TcpProxy::wait() {
     for (std::size_t i = 0; i < connections_.size(); ++i)
         connections_[i]->polled(fds[2 + 2 * i].revents, fds[3 + 2 * i].revents);
     if (fds[1].revents != 0) accept_all();
-}
-
-void TcpProxy::listen() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port_.number());
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int yes = 1;
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (listener_ < 0 || ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-        ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener_, SOMAXCONN) != 0)
-        fail("the proxy cannot listen");
 }
 
 void TcpProxy::accept_all() {

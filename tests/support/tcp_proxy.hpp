@@ -114,7 +114,6 @@ private:
     void carry_out_orders();
     void pass_on();
     void wait();
-    void listen();
     void accept_all();
     void in_thread(std::function<void()> order) const;
     void with_faults(const std::function<void(Faults&)>& change);

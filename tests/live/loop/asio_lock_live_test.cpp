@@ -448,18 +448,17 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     std::jthread other;
     std::atomic<pid_t> id_of_other = 0;
     std::atomic<bool> made = false;
-    const std::stop_callback on_loss{lock.lost(), [&] {
-                                         other = std::jthread{[&] {
-                                             id_of_other = static_cast<pid_t>(::syscall(SYS_gettid));
-                                             const Lock of_other{context, nodes, "other"};
-                                         }};
-                                         EXPECT_TRUE(wait_until([&] {
-                                             return id_of_other != 0 &&
-                                                    support::state_of(std::to_string(id_of_other)) == 'S';
-                                         }));
-                                         const Lock of_callback{context, nodes, "callback"};
-                                         made = true;
-                                     }};
+    const auto other_sleeps = [&] { return support::state_of(std::to_string(id_of_other)) == 'S'; };
+    const std::stop_callback on_loss{
+        lock.lost(), [&] {
+            other = std::jthread{[&] {
+                id_of_other = static_cast<pid_t>(::syscall(SYS_gettid));
+                const Lock of_other{context, nodes, "other"};
+            }};
+            EXPECT_TRUE(wait_until([&] { return id_of_other != 0 && other_sleeps(); }));
+            const Lock of_callback{context, nodes, "callback"};
+            made = true;
+        }};
     for (auto& server : cluster) server.command({"DEL", "orders:42"});
     EXPECT_TRUE(wait_until([&] {
         (void)context.run_for(10ms);

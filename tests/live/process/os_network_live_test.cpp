@@ -1,11 +1,11 @@
 // The parts of Network that the operating system does, and that no network in memory shows.
 #include "os/os_network.hpp"
 #include "os/socket.hpp"
+#include "support/reserved_port.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -96,17 +96,9 @@ TEST(ABlockingSocket, HasItsWholeTimeout) {
 class Peer {
 public:
     Peer() {
-        sockaddr_in name{};
-        name.sin_family = AF_INET;
-        name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        socklen_t length = sizeof name;
-        auto* const generic = reinterpret_cast<sockaddr*>(&name);
-        EXPECT_EQ(::bind(listener_, generic, sizeof name), 0);
-        EXPECT_EQ(::listen(listener_, 1), 0);
-        EXPECT_EQ(::getsockname(listener_, generic, &length), 0);
+        const auto name = support::loopback_address(port_.number());
         std::memcpy(&address.storage, &name, sizeof name);
-        address.length = length;
+        address.length = sizeof name;
     }
     ~Peer() {
         for (const int fd : {socket_, listener_})
@@ -132,7 +124,8 @@ public:
     std::size_t received = 0;
 
 private:
-    int listener_ = -1;
+    const support::ReservedPort port_{};
+    const int listener_ = port_.listen();
     int socket_ = -1;
 };
 
