@@ -35,32 +35,6 @@ std::vector<Endpoint> endpoints(std::vector<std::string> options) {
     return arguments.endpoints();
 }
 
-TEST(NodesFile, HasNoCommentInsideOfAnAddress) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
-    std::ofstream{path} << "redis://127.0.0.1:1 # the first\n# redis://127.0.0.1:2\nredis://127.0.0.1:3#4\n";
-    try {
-        (void)endpoints({"--nodes-file", path});
-        FAIL() << "the rest of an address was ignored";
-    } catch (const std::invalid_argument& error) {
-        EXPECT_THAT(error.what(), testing::StartsWith(path + ":3: "));
-        EXPECT_THAT(error.what(), testing::HasSubstr("has a fragment ('#')"));
-    }
-}
-
-TEST(NodesFile, MayHaveCommentsAndBlanksAndPrecedesTheVariable) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
-    std::ofstream{path} << "# both\n\n  127.0.0.1:1  \n127.0.0.1:2\n";
-    ::setenv(nodes_variable, "nonsense", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-    const auto nodes = endpoints({"--nodes-file", path, "--node", "127.0.0.1:3"});
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
-    ASSERT_EQ(nodes.size(), 3U);
-    EXPECT_EQ(nodes[0].port, 3) << "the options come first";
-    EXPECT_EQ(nodes[1].port, 1);
-    EXPECT_EQ(nodes[2].port, 2);
-}
-
 /// Returns the message about options that name no nodes.
 std::string error_of(const std::vector<std::string>& options) {
     try {
@@ -69,6 +43,33 @@ std::string error_of(const std::vector<std::string>& options) {
         return error.what();
     }
     return "no error";
+}
+
+/// A file of nodes that an option names.
+struct NodesFile : testing::Test {
+    void write(const std::string& text) const { std::ofstream{path} << text; }
+    std::vector<Endpoint> nodes() const { return endpoints({"--nodes-file", path}); }
+    std::string error() const { return error_of({"--nodes-file", path}); }
+
+    const support::TemporaryDirectory directory{};
+    const std::string path = directory / "nodes";
+};
+
+TEST_F(NodesFile, HasNoCommentInsideOfAnAddress) {
+    write("redis://127.0.0.1:1 # the first\n# redis://127.0.0.1:2\nredis://127.0.0.1:3#4\n");
+    EXPECT_THAT(error(), testing::StartsWith(path + ":3: "));
+    EXPECT_THAT(error(), testing::HasSubstr("has a fragment ('#')"));
+}
+
+TEST_F(NodesFile, MayHaveCommentsAndBlanksAndPrecedesTheVariable) {
+    write("# both\n\n  127.0.0.1:1  \n127.0.0.1:2\n");
+    ::setenv(nodes_variable, "nonsense", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    const auto nodes = endpoints({"--nodes-file", path, "--node", "127.0.0.1:3"});
+    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
+    ASSERT_EQ(nodes.size(), 3U);
+    EXPECT_EQ(nodes[0].port, 3) << "the options come first";
+    EXPECT_EQ(nodes[1].port, 1);
+    EXPECT_EQ(nodes[2].port, 2);
 }
 
 /// Returns the message for a user for whom permissions hold, which they do not for root. Returns nothing if
@@ -214,29 +215,25 @@ TEST_F(UsersNodesFile, MayBeMissing) {
     EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
 }
 
-TEST(NodesFile, MayHaveAMebibyteAndNoMore) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
+TEST_F(NodesFile, MayHaveAMebibyteAndNoMore) {
     const std::string address = "127.0.0.1:1\n";
     const std::string comment(std::size_t{1024} * 1024 - address.size(), '#');
-    std::ofstream{path} << address << comment;
-    EXPECT_EQ(endpoints({"--nodes-file", path}).size(), 1U);
-    std::ofstream{path} << address << comment << '#';
-    EXPECT_EQ(error_of({"--nodes-file", path}), path + ": has more than 1 MiB");
+    write(address + comment);
+    EXPECT_EQ(nodes().size(), 1U);
+    write(address + comment + '#');
+    EXPECT_EQ(error(), path + ": has more than 1 MiB");
 }
 
-TEST(NodesFile, MustNameANode) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
+TEST_F(NodesFile, MustNameANode) {
     for (const auto* const text : {"", "\n \n", "# redis://127.0.0.1:2\n", "\xef\xbb\xbf"}) {
-        std::ofstream{path} << text;
-        EXPECT_EQ(error_of({"--nodes-file", path}), "--nodes-file: " + path + ": names no node") << text;
+        write(text);
+        EXPECT_EQ(error(), "--nodes-file: " + path + ": names no node") << text;
     }
 }
 
 // As in --nodes-file "$NODES" without this variable. Other nodes than those of the other clients would be
 // asked.
-TEST(NodesFile, MustNotHaveAnEmptyName) {
+TEST_F(NodesFile, MustNotHaveAnEmptyName) {
     ::setenv(nodes_variable, "127.0.0.1:1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
     EXPECT_EQ(error_of({"--nodes-file", ""}), "--nodes-file: \"\" names no file");
     EXPECT_EQ(error_of({"--node", "127.0.0.1:2", "--nodes-file", ""}), "--nodes-file: \"\" names no file");
@@ -244,16 +241,13 @@ TEST(NodesFile, MustNotHaveAnEmptyName) {
 }
 
 // Some editors begin every file with the bytes of U+FEFF, and end each line with two characters.
-TEST(NodesFile, MayBeWrittenByAnEditorOfWindows) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
+TEST_F(NodesFile, MayBeWrittenByAnEditorOfWindows) {
     for (const auto* const text :
          {"redis://127.0.0.1:1\n", "# the first\r\n127.0.0.1:1\r\n", "\n127.0.0.1:1"}) {
-        std::ofstream{path} << "\xef\xbb\xbf" << text;
-        const auto nodes = endpoints({"--nodes-file", path});
-        ASSERT_EQ(nodes.size(), 1U) << text;
-        EXPECT_EQ(nodes[0].port, 1);
-        EXPECT_EQ(nodes[0].host, "127.0.0.1");
+        write(std::string{"\xef\xbb\xbf"} + text);
+        ASSERT_EQ(nodes().size(), 1U) << text;
+        EXPECT_EQ(nodes()[0].port, 1);
+        EXPECT_EQ(nodes()[0].host, "127.0.0.1");
     }
 }
 
@@ -350,23 +344,20 @@ TEST(NodeOptions, AreNotQuotedIfAPasswordMayBeInOneOfThem) {
 }
 
 // " #" in a password begins a comment.
-TEST(NodesFile, IsNotQuotedIfAPasswordMayBeInTheLine) {
-    const support::TemporaryDirectory directory;
-    const auto path = (directory / "nodes").string();
+TEST_F(NodesFile, IsNotQuotedIfAPasswordMayBeInTheLine) {
     for (const auto* const line : {"redis://app:12?s3cret #rest@h", "s3cret://app # password=rest"}) {
-        std::ofstream{path} << "127.0.0.1:1\n" << line << '\n';
-        const auto error = error_of({"--nodes-file", path});
-        EXPECT_THAT(error, testing::StartsWith(path + ":2: node address: "));
-        EXPECT_THAT(error,
+        write(std::string{"127.0.0.1:1\n"} + line + '\n');
+        EXPECT_THAT(error(), testing::StartsWith(path + ":2: node address: "));
+        EXPECT_THAT(error(),
                     testing::EndsWith("; a '#' behind a blank begins a comment, and in a password they "
                                       "are %20 and %23"));
-        EXPECT_THAT(error, testing::Not(testing::HasSubstr("s3cret"))) << line;
+        EXPECT_THAT(error(), testing::Not(testing::HasSubstr("s3cret"))) << line;
     }
-    std::ofstream{path} << "127.0.0.1:1\nreddis://h # a typo\n";
-    EXPECT_THAT(error_of({"--nodes-file", path}),
+    write("127.0.0.1:1\nreddis://h # a typo\n");
+    EXPECT_THAT(error(),
                 testing::AllOf(testing::HasSubstr("\"reddis\""), testing::Not(testing::HasSubstr("%23"))));
-    std::ofstream{path} << "s3cret://app#password=rest\n";
-    EXPECT_THAT(error_of({"--nodes-file", path}), testing::Not(testing::HasSubstr("behind a blank")));
+    write("s3cret://app#password=rest\n");
+    EXPECT_THAT(error(), testing::Not(testing::HasSubstr("behind a blank")));
 }
 
 // "$A,$B,$C" without these variables. The nodes of the file would be others.

@@ -287,14 +287,6 @@ TEST_F(Run, PassesTheWordsAfterTheResourceToTheCommand) {
     EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
 }
 
-TEST_F(Run, ReportsNoConflictIfQuiet) {
-    world.occupy();
-    const auto outcome = world.run(world.job("true", {"-n", "-q"}));
-    EXPECT_EQ(outcome.status, 1);
-    EXPECT_EQ(outcome.err, "");
-    EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
-}
-
 // The attempt and its release are all. Nobody asks who the holder is.
 TEST_F(Run, SendsNothingMoreAfterARefusalIfQuiet) {
     world.occupy();
@@ -330,6 +322,7 @@ TEST_F(Run, ReportsTheHolderOnAConflict) {
         EXPECT_THAT(outcome.err, testing::EndsWith(" pid=" + std::to_string(holder.pid()) + " program=sh\n"));
     }
     EXPECT_EQ(world.run(world.job("true", {"-nq"})).err, "");
+    EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
     EXPECT_THAT(world.run(world.job("true", {"-n", "--also", "another"})).err,
                 HasSubstr("; now job: held by " + owner));
     world.touch("go");

@@ -106,8 +106,6 @@ TEST(Status, ReportsWhyANodeDidNotAnswer) {
     world[1].kill();
     auto json = status(world, {"--json"});
     EXPECT_EQ(json.status(), 69);
-    EXPECT_EQ(json.json().at("state"), "no_quorum");
-    EXPECT_EQ(json.json()["nodes"][1].at("cause").at("code"), "connection_failed");
     EXPECT_THAT(json.json().at("summary").get<std::string>(), HasSubstr("(Connection refused)"));
     Invocation who{world.uri_list(), {"who", the_resource}};
     EXPECT_EQ(who.status(), 69);
