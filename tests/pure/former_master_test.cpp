@@ -128,6 +128,11 @@ struct AReplacedMaster : testing::Test, RoundDriverWorld {
         network.clock().after(100us, then);
         (void)extend("A");
     }
+    void expect_that_it_gets_nothing() {
+        former().forget_log();
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
+        EXPECT_THAT(former().log(), testing::IsEmpty());
+    }
 
     std::uint16_t named = 1;
 };
@@ -141,9 +146,7 @@ TEST_F(AReplacedMaster, GetsNothingOverItsIdleConnections) {
             (void)extend("A");
         });
     });
-    former().forget_log();
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
-    EXPECT_THAT(former().log(), testing::IsEmpty());
+    expect_that_it_gets_nothing();
 }
 
 // B4. The former master has executed nothing, so the refusal of its successor confirms no release.
@@ -174,9 +177,7 @@ TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatIsCheckedInLater) {
         (void)extend("A");
         (void)extend("A");  // from here on the library knows another master
     });
-    former().forget_log();
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
-    EXPECT_THAT(former().log(), testing::IsEmpty());
+    expect_that_it_gets_nothing();
 }
 
 TEST_F(AReplacedMaster, GetsNothingAfterItsPendingRepliesArrived) {
@@ -189,9 +190,7 @@ TEST_F(AReplacedMaster, GetsNothingAfterItsPendingRepliesArrived) {
     (void)extend("A");
     EXPECT_EQ(former().open_connections(), 0u) << "nothing is waited for there";
     network.resume(0);
-    former().forget_log();
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
-    EXPECT_THAT(former().log(), testing::IsEmpty());
+    expect_that_it_gets_nothing();
 }
 
 // The probe was begun more than a second ago. A late reply on another connection has ended the back-off.

@@ -204,30 +204,6 @@ TEST_P(Leadership, ReportsAnExceptionOfTheWorkAndBacksOff) {
     EXPECT_TRUE(world.clean());
 }
 
-// Every second term fails because its release is not confirmed.
-TEST_P(Leadership, BacksOffFurtherIfATermBetweenTwoExceptionsFails) {
-    std::vector<Clock::time_point> ends;
-    std::vector<Clock::time_point> starts;
-    leader.run(
-        [&](const Term&) {
-            starts.push_back(world.clock.now());
-            if (++terms == 6) return stop.request_stop(), void();
-            if (terms % 2 == 1) {
-                ends.push_back(world.clock.now());
-                throw std::runtime_error("term " + std::to_string(terms));
-            }
-            world.silence(0, 1, 2);
-            world.after(700ms, [&] { world.heal_all(); });
-        },
-        stop.get_token());
-    ASSERT_THAT(errors, SizeIs(3));
-    EXPECT_THAT(failures, ElementsAre(FailsWith(Errc::no_quorum), FailsWith(Errc::no_quorum)));
-    ASSERT_THAT(starts, SizeIs(6));
-    const Clock::duration shortest[] = {1s, 2s, 4s};
-    for (std::size_t i = 0; i < std::size(shortest); ++i)
-        EXPECT_GE(starts[2 * i + 1] - ends[i], shortest[i]) << i;
-}
-
 // A Nodes may throw only std::bad_alloc. If it breaks this rule, its answer is unknown.
 TEST_F(LeadershipOfAThread, GoesOnAfterAnExceptionOfTheNodes) {
     world.before_round = [throws = true](auto&&...) mutable {

@@ -442,16 +442,6 @@ TEST_F(ANodeWithAQuarantine, DeletesKeysWithoutAVote) {
     EXPECT_EQ(holder(0), "");
 }
 
-// ---- Writing
-
-// The handshake and the command after it are written seven bytes at a time.
-TEST_F(NodeTest, ACommandIsWrittenToItsEnd) {
-    server().takes_at_once = 7;
-    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
-    EXPECT_EQ(holder(0), "A");
-}
-
 // ---- Scripts
 
 // D6.

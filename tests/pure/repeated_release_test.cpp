@@ -44,12 +44,6 @@ void make_busy(MemoryServer& server) {
     };
 }
 
-/// The server refuses all writes for now, with this error. Its connections are in order.
-void refuse_writes(MemoryServer& server, const std::string& error) {
-    server.refuses_command = [error](const auto& words) {
-        return words.front() == "SET" || words.front().starts_with("EVAL") ? "-" + error + "\r\n" : "";
-    };
-}
 constexpr std::array refusals{"BUSY Redis is busy running a script.",
                               "LOADING Redis is loading its data.",
                               "NOREPLICAS Not enough good replicas to write.",
@@ -60,7 +54,7 @@ constexpr std::array refusals{"BUSY Redis is busy running a script.",
                               "OOM command not allowed",
                               "ERR Connection refused"};
 
-/// The server refuses only releases.
+/// The server refuses scripts for now, and so releases, with this error. Its connections are in order.
 void refuse_releases(MemoryServer& server, const std::string& error) {
     server.refuses_command = [error](const auto& words) {
         return words.front().starts_with("EVAL") ? "-" + error + "\r\n" : "";
@@ -325,7 +319,7 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
         for (const bool waits : {true, false}) {
             acquire("r", "A");
             settle();
-            refuse_writes(server, error);
+            refuse_releases(server, error);
             const auto& round = release("r", "A");
             if (waits) {
                 run();
@@ -348,7 +342,7 @@ TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
     settle();
     auto& server = network.server(1);
     const auto before = server.connections();
-    refuse_writes(server, "NOREPLICAS Not enough good replicas to write.");
+    refuse_releases(server, "NOREPLICAS Not enough good replicas to write.");
     release("r", "A");
     const auto& other = begin(Verb::query, "another", "A");
     run();
@@ -752,7 +746,7 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
 
 TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodesAfterTheServerHasRefusedIt) {
     auto it = held();
-    refuse_writes(network.server(1), "NOREPLICAS Not enough good replicas to write.");
+    refuse_releases(network.server(1), "NOREPLICAS Not enough good replicas to write.");
     it.unlock();
     network.pass(5ms);
     (void)query(nodes, "another");
