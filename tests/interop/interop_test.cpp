@@ -18,7 +18,6 @@
 #include "support/temporary_directory.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>

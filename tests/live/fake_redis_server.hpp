@@ -8,6 +8,7 @@
 //     RedisNodes nodes{server.uri()};
 #pragma once
 
+#include "support/command_reader.hpp"
 #include "support/reserved_port.hpp"
 
 #include <netinet/in.h>
@@ -19,6 +20,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <deque>
 #include <functional>
 #include <list>
 #include <string>
@@ -46,16 +48,16 @@ public:
 
     /// Returns the next command.
     std::vector<std::string> receive_command() {
-        std::vector<std::string> words;
-        for (auto count = number(); count > 0; --count) {
-            const auto length = static_cast<std::size_t>(number());
-            words.push_back(take(length + 2).substr(0, length));
-        }
+        while (received_.empty()) receive();
+        auto words = std::move(received_.front());
+        received_.pop_front();
         return words;
     }
 
     /// Waits for any byte.
-    void receive_byte() { (void)take(1); }
+    void receive_byte() {
+        if (received_.empty()) receive();
+    }
     /// The same, but leaves the byte in the kernel.
     void wait_for_byte() { wait_for(POLLIN); }
 
@@ -93,24 +95,13 @@ public:
     }
 
 private:
-    long number() {
-        auto end = received_.find("\r\n");
-        for (; end == std::string::npos; end = received_.find("\r\n")) receive();
-        return std::stol(take(end + 2).substr(1, end - 1));
-    }
-
-    std::string take(std::size_t length) {
-        while (received_.size() < length) receive();
-        auto result = received_.substr(0, length);
-        received_.erase(0, length);
-        return result;
-    }
-
     void receive() {
         wait_for(POLLIN);
         std::array<char, 16'384> buffer;
         const auto count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-        if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
+        if (count > 0)
+            reader_.take({buffer.data(), static_cast<std::size_t>(count)},
+                         [this](auto words) { received_.push_back(std::move(words)); });
         if (count == 0 || (count < 0 && errno != EAGAIN)) throw Disconnected{};
     }
 
@@ -124,7 +115,8 @@ private:
 
     int socket_;
     const std::atomic<bool>& closing_;
-    std::string received_{};
+    support::CommandReader reader_{std::string::npos};
+    std::deque<std::vector<std::string>> received_{};  // commands
 };
 
 class FakeRedisServer {

@@ -9,7 +9,6 @@
 #include "support/temporary_directory.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdlib>

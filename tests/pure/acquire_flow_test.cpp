@@ -10,9 +10,6 @@
 #include "flow/lock_operations.hpp"
 #include "lock/lease_state.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <exception>
 #include <memory>

@@ -2,8 +2,6 @@
 #include "seeded_entropy.hpp"
 #include "world.hpp"
 
-#include <gtest/gtest.h>
-
 #include "round/back_off.hpp"
 
 namespace redlock::test::back_off_test {

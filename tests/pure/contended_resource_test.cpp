@@ -1,9 +1,6 @@
 // One resource that another client holds, among many free ones, in one event loop over servers in memory.
 #include "memory_loop_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

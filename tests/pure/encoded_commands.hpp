@@ -8,7 +8,6 @@
 #include "support/redis_words.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>

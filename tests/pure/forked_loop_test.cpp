@@ -3,9 +3,6 @@
 #include "live/forked_child.hpp"
 #include "memory_loop_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -2,18 +2,10 @@
 // still execute what reaches it before it notices.
 #include "round_driver_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 
 namespace redlock::test::former_master_test {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 struct FormerMaster : testing::Test, RoundDriverWorld {
     FormerMaster() : RoundDriverWorld(1) {

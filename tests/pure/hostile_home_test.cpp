@@ -2,9 +2,6 @@
 // attempts, nor make it flood the other nodes with them.
 #include "waiting_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

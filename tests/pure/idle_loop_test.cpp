@@ -2,9 +2,6 @@
 // yet.
 #include "memory_loop_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // The releases of one node that are to be sent again.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <new>
 #include <string>

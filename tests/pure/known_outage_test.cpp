@@ -7,9 +7,6 @@
 #include <redlock/error.hpp>
 #include <redlock/lock.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 namespace redlock::test::known_outage_test {
 namespace {
 

@@ -6,8 +6,6 @@
 #include "loop/local_queues.hpp"
 #include "loop/loop_waiter.hpp"
 
-#include <gmock/gmock.h>
-
 #include <deque>
 #include <list>
 #include <optional>

@@ -3,8 +3,6 @@
 
 #include "loop/round_places.hpp"
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <memory>
 #include <string>

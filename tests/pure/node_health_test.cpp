@@ -4,7 +4,6 @@
 #include <redlock/error.hpp>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <ostream>
 #include <string>

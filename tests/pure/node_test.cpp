@@ -1,9 +1,6 @@
 // The connections of a node between rounds: which one a command gets, and which ones are kept or replaced.
 #include "round_driver_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -26,15 +23,6 @@ struct NodeTest : testing::Test, RoundDriverWorld {
 };
 
 // ---- Order
-
-// B5: over another connection the release would overtake the SET.
-TEST_F(NodeTest, AReleaseFollowsItsPendingSetOnTheSameConnection) {
-    acquire_late("A");
-    EXPECT_TRUE(release("A")[0].sent);
-    network.resume(0);
-    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
-    EXPECT_EQ(holder(0), "");
-}
 
 // B5. The connection may be forgotten by now. But the server may also be frozen, and execute the SET later.
 TEST_F(NodeTest, AReleaseStaysBehindItsPendingSetAlsoAfterALongSilence) {
@@ -67,6 +55,7 @@ TEST_F(NodeTest, FurtherReleasesToAFrozenServerShareANewConnection) {
     EXPECT_EQ(holder(0), "");
 }
 
+// B5: over another connection the release would overtake the SET.
 TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
     acquire_late("A");
     server().paused = false;  // for new connections

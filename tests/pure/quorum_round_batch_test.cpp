@@ -2,7 +2,6 @@
 #include "played_round.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace redlock::test::quorum_round_batch_test {
 namespace {

@@ -3,7 +3,6 @@
 #include "round/cluster_slots.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <chrono>

@@ -2,7 +2,6 @@
 #include <redlock/redis_nodes.hpp>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <functional>

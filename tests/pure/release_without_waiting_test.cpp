@@ -7,17 +7,12 @@
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace redlock::test::release_without_waiting_test {
 namespace {
-
-using testing::ElementsAre;
 
 struct ReleaseWithoutWaiting : testing::Test {
     Lock lock(std::string resource = "r") { return {*nodes, std::move(resource), {}, clock, entropy}; }

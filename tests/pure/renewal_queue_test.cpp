@@ -232,10 +232,7 @@ TEST_P(Renewals, HoldALockForEverIfConfigured) {
 TEST_F(RenewalQueue, RetriesAShortenedRoundAtOnce) {
     const auto now = world.clock.now();
     detail::LeaseState lease{world, world.clock, {"a"}, watched()};
-    Lease held{.valid_until = now + 5s};
-    ASSERT_FALSE(held.owner.draw(world.entropy));
-    held.may_hold_key.set();
-    const auto number = lease.begin(held, std::stop_source{});
+    const auto number = lease.begin(acquired_for(5s), std::stop_source{});
     const Tally silent{std::make_shared<std::vector<std::string>>(5)};
     lease.apply_renewal(number, {silent, now + 30s, now}, {.deadline = now});
     EXPECT_LE(lease.plan(number).extend_from, now);
@@ -261,8 +258,7 @@ TEST_P(Renewals, DoNotFollowTheRelease) {
 TEST_F(RenewalQueue, DoesNotRemoveALaterAcquisition) {
     const auto state = std::make_shared<detail::LeaseState>(
         world, world.clock, std::vector<std::string>{the_resource}, watched());
-    Lease lease{.valid_until = world.clock.now() + 30s};
-    ASSERT_FALSE(lease.owner.draw(world.entropy));
+    const auto lease = acquired_for(30s);
     const auto first = state->begin(lease, std::stop_source{});
     queue.add({state, first});
     const auto second = state->begin(lease, std::stop_source{});

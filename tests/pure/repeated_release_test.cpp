@@ -6,9 +6,6 @@
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -25,9 +22,6 @@
 
 namespace redlock::test::repeated_release_test {
 namespace {
-
-using testing::ElementsAre;
-using testing::SizeIs;
 
 /// Breaks the connections of a server, which has not executed the commands that it has received.
 void break_connections(MemoryNetwork& network, std::size_t node) {

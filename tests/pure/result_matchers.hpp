@@ -5,9 +5,6 @@
 
 #include <redlock/lock.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <ostream>
 #include <string>

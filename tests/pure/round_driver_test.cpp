@@ -1,14 +1,8 @@
 // Rounds over real nodes and connections: batches, duplicate servers, broken connections, nodes in back-off.
 #include "round_driver_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 namespace redlock::test::round_driver_test {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
 
 constexpr auto extension = Verb::compare_and_expire;
 

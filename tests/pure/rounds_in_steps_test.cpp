@@ -2,8 +2,6 @@
 #include "memory_loop_world.hpp"
 #include "round_driver_world.hpp"
 
-#include <gtest/gtest.h>
-
 #include <array>
 
 namespace redlock::test::rounds_in_steps_test {

@@ -4,9 +4,6 @@
 #include "support/matchers.hpp"
 #include "support/redis_model.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -3,9 +3,6 @@
 
 #include "redis/sentinel_query.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <stop_token>
 #include <string>

@@ -3,9 +3,6 @@
 
 #include <redlock/lock.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 
 namespace redlock::several_names_of_one_server_test {

@@ -4,9 +4,6 @@
 #include "redis/listener.hpp"
 #include "round/connection_choice.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <chrono>
 #include <string>
@@ -18,10 +15,6 @@
 namespace redlock::test::shared_connections_test {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 using testing::Pair;
 
 using SharedConnections = SharedWorld;

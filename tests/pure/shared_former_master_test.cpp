@@ -4,13 +4,8 @@
 
 #include "redis/lane.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 namespace redlock::test::shared_former_master_test {
 namespace {
-
-using testing::ElementsAre;
 
 class SharedFormerMaster : public SharedWorld {
 protected:

@@ -10,9 +10,6 @@
 #include "redis/lanes.hpp"
 #include "round/lane_choice.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -31,9 +28,6 @@ namespace redlock::test::shared_threads_test {
 namespace {
 
 using support::wait_until;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::Not;
 
 /// Lets a test act while a thread waits.
 class WatchedNetwork final : public Network {
@@ -223,6 +217,23 @@ struct SharedRoundsOfThreads : InMemory {
         others.push_back(std::make_unique<OtherThread>([this, &round] { round.ask(*rounds); }));
         ASSERT_TRUE(wait_until([&] { return rounds->new_rounds() > before || others.back()->over(); }));
     }
+    /// Makes the round in the thread of the test. During it, another thread makes and leaves its round, and
+    /// then a third one the release, before `then` is called.
+    void make_while_others_leave(Asked& round, Asked& left, Asked& undo, const std::function<void()>& then) {
+        const auto is_over = [&] { return others.back()->over(); };
+        network.during_wait([&] {
+            begin(left);
+            network.during_wait(
+                [&] {
+                    ASSERT_TRUE(wait_until(is_over, 20s));
+                    begin(undo);
+                    ASSERT_TRUE(wait_until(is_over, 20s));
+                    then();
+                },
+                2);
+        });
+        make(round);
+    }
     /// Gives the rounds so much time that no thread leaves its round on a busy machine.
     void be_patient() {
         rounds.emplace(memory.configs(), NodesOptions{.node_timeout = 10s, .round = Round::all_at_once},
@@ -398,20 +409,10 @@ TEST_F(SharedRoundsOfThreads, AreReleasedThoughTheLeaderIsLate) {
     auto& mine = set("mine");
     auto& theirs = set("theirs");
     auto& undo = release("theirs");
-    const auto is_over = [&] { return others.back()->over(); };
-    network.during_wait([&] {
-        begin(theirs);
-        network.during_wait(
-            [&] {
-                ASSERT_TRUE(wait_until(is_over, 20s));
-                EXPECT_EQ(theirs.tally.sent().count(), size);
-                begin(undo);
-                ASSERT_TRUE(wait_until(is_over, 20s));
-                for (std::size_t node = 0; node < size; ++node) memory.resume(node);
-            },
-            2);
+    make_while_others_leave(mine, theirs, undo, [&] {
+        EXPECT_EQ(theirs.tally.sent().count(), size);
+        for (std::size_t node = 0; node < size; ++node) memory.resume(node);
     });
-    make(mine);
     memory.pass(5ms);
     for (std::size_t node = 0; node < size; ++node) {
         EXPECT_THAT(log(node), ElementsAre("1 SET", "1 SET", testing::StartsWith("1 EVAL")));
@@ -430,18 +431,7 @@ TEST_F(SharedRoundsOfThreads, EndALeftRoundBeforeItsReleaseBegins) {
     auto& mine = set("mine");
     auto& theirs = set("theirs");
     auto& undo = release("theirs");
-    const auto is_over = [&] { return others.back()->over(); };
-    network.during_wait([&] {
-        begin(theirs);
-        network.during_wait(
-            [&] {
-                ASSERT_TRUE(wait_until(is_over, 20s));
-                begin(undo);
-                ASSERT_TRUE(wait_until(is_over, 20s));
-            },
-            2);
-    });
-    make(mine);
+    make_while_others_leave(mine, theirs, undo, [] {});
     memory.pass(100ms);
     for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(value(node, "theirs"), "");
 }

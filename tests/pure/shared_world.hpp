@@ -4,8 +4,6 @@
 #include "memory_network.hpp"
 #include "support/round_loop.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <memory>

@@ -7,9 +7,6 @@
 #include <redlock/lock.hpp>
 #include <redlock/observer.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -4,9 +4,6 @@
 
 #include <redlock/async_semaphore.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <optional>

@@ -2,7 +2,6 @@
 #include "redis/tls.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>

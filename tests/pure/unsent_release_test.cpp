@@ -6,9 +6,6 @@
 #include <redlock/observer.hpp>
 #include <redlock/query.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <deque>
 #include <optional>
 #include <string>
@@ -17,10 +14,6 @@
 
 namespace redlock::test::unsent_release_test {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::Not;
 
 /// Records disconnections and back-offs.
 struct FaultLog final : Observer {

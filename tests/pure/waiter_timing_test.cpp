@@ -4,7 +4,6 @@
 #include <redlock/algorithm/waiting.hpp>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <ostream>

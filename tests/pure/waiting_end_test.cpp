@@ -2,9 +2,6 @@
 // allowed.
 #include "waiting_world.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <stop_token>
 #include <string>
 

@@ -6,8 +6,6 @@
 
 #include "flow/place_in_queue.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <memory>

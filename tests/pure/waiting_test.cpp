@@ -4,9 +4,6 @@
 #include <redlock/algorithm/waiting.hpp>
 #include <redlock/detail/renewer.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>

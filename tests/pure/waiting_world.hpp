@@ -15,8 +15,6 @@
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -49,6 +49,13 @@ struct WatchedLocks {
 
     /// Returns a watched lock that is held.
     AnyLock held() { return world.held(watched()); }
+    /// Returns what an acquisition gets: a lease that is valid for so long, whose key may be on any node.
+    Lease acquired_for(Clock::duration span) {
+        Lease lease{.valid_until = world.clock.now() + span};
+        EXPECT_FALSE(lease.owner.draw(world.entropy));
+        lease.may_hold_key.set();
+        return lease;
+    }
     void pass(Clock::duration span) { world.pass(span); }
     Clock::time_point end_of(const AnyLock& lock) { return world.clock.now() + lock.remaining(); }
 

@@ -7,9 +7,6 @@
 #include <unistd.h>
 #include "memory_network.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <map>
 #include <new>

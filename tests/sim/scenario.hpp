@@ -2,37 +2,21 @@
 // its schedule.
 #pragma once
 
+#include "pure/result_matchers.hpp"
 #include "world.hpp"
-
-#include <redlock/result.hpp>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <iostream>
 #include <ostream>
 
-namespace redlock {
-
-inline void PrintTo(const Result& result, std::ostream* out) {
-    *out << '"' << result.message() << '"';
-}
-
-}  // namespace redlock
-
 namespace redlock::sim {
+
+using test::FailsWith;
+using test::no_retry;
+using test::Succeeds;
+using test::the_resource;
 
 inline void PrintTo(const Violation& violation, std::ostream* out) {
     *out << name_of(violation.rule) << " at " << text(violation.when) << ": " << violation.text;
-}
-
-inline constexpr auto resource = "orders:42";
-
-MATCHER(Succeeds, "succeeds") {
-    return static_cast<bool>(arg);
-}
-MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
-    return arg.error() == error;
 }
 
 class Scenario : public World {
@@ -48,7 +32,7 @@ public:
     std::size_t nodes_with_key() {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index)
-            if (node(index).has(resource)) ++count;
+            if (node(index).has(the_resource)) ++count;
         return count;
     }
 
@@ -59,10 +43,5 @@ private:
         return options;
     }
 };
-
-/// Returns options with a single attempt.
-inline LockOptions once(milliseconds ttl = 10s) {
-    return {.ttl = ttl, .retry = {.attempts = 1}};
-}
 
 }  // namespace redlock::sim

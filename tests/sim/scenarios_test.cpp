@@ -25,7 +25,7 @@ TEST(Acquire, EndsWithOneHolderAfterSplitVotes) {
         for (std::size_t node = 0; node < 3; ++node)
             if (node != number) client.network().link(node).delay_to_node = 2ms;
         client.does([&] {
-            CheckedLock lock{client, resource, {.ttl = 10s, .retry = {.attempts = 20, .delay = 50ms}}};
+            CheckedLock lock{client, the_resource, {.ttl = 10s, .retry = {.attempts = 20, .delay = 50ms}}};
             holders += lock.acquire() ? 1 : 0;
             client.sleep(5s);
         });
@@ -43,7 +43,7 @@ TEST(NodeClock, JumpAllowsASecondHolderWithALargerToken) {
     Scenario world{{.nodes = 5}};
     const auto acquire = [&](Client& client, std::initializer_list<std::size_t> unreachable) {
         for (const auto node : unreachable) client.cut_off(node, 1min);
-        CheckedLock lock{client, resource, {.ttl = 10s, .fencing = true}};
+        CheckedLock lock{client, the_resource, {.ttl = 10s, .fencing = true}};
         EXPECT_THAT(lock.try_acquire(), Succeeds());
         tokens.push_back(lock.fencing_token());
         client.sleep(5s);
@@ -68,15 +68,15 @@ TEST(Pause, IsNoticedIfItIsBeforeTheRepliesAreRead) {
     auto& one = world.client("client 1");
     auto& two = world.client("client 2");
     one.does([&] {
-        EXPECT_THAT((CheckedLock{one, "another", once()}.acquire()), Succeeds()) << "to be connected";
+        EXPECT_THAT((CheckedLock{one, "another", no_retry()}.acquire()), Succeeds()) << "to be connected";
         one.sleep_until(one.process().now() + 1s);
         one.after(1500ns, [&] { one.process().pause_for(8s); });  // the SETs are executed
-        CheckedLock lock{one, resource, once(5s)};
+        CheckedLock lock{one, the_resource, no_retry(5s)};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::validity_exhausted));
     });
     two.does([&] {
         two.sleep(7s);
-        CheckedLock lock{two, resource, once(5s)};
+        CheckedLock lock{two, the_resource, no_retry(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         two.sleep(4s);
         EXPECT_TRUE(lock.valid());
@@ -91,12 +91,12 @@ TEST(Pause, IsHarmlessAtAnyInstantOfAnAcquire) {
         auto& one = world.client("client 1");
         auto& two = world.client("client 2");
         one.does([&] {
-            CheckedLock lock{one, resource, {.ttl = 1s, .fencing = true}};
+            CheckedLock lock{one, the_resource, {.ttl = 1s, .fencing = true}};
             if (lock.try_acquire()) one.sleep(300ms);
         });
         world.at(at, [&] { one.process().pause_for(1200ms); });
         two.does([&] {
-            CheckedLock lock{two, resource, {.ttl = 1s, .fencing = true}};
+            CheckedLock lock{two, the_resource, {.ttl = 1s, .fencing = true}};
             two.sleep(500ms);
             EXPECT_THAT(lock.acquire_for(2s), Succeeds());
             two.sleep(900ms);
@@ -112,7 +112,7 @@ TEST(Pause, IsHarmlessAtAnyInstantOfAnAcquire) {
 /// waits for node 0, when node 2 is flushed. Alice extends on node 1, and would extend on node 2 if that
 /// created her key again. Her extension reaches node 0 after her key there has expired and bob has it.
 TEST(Extension, DoesNotCreateAMissingKey) {
-    LockOptions options = once(300ms);
+    LockOptions options = no_retry(300ms);
     options.drift_factor = 0;
     Scenario world{{.node_timeout = 120ms, .quarantine = 300ms, .round = Round::all_at_once}};
     auto& alice = world.client("alice");
@@ -120,12 +120,12 @@ TEST(Extension, DoesNotCreateAMissingKey) {
     auto& carol = world.client("carol");
     for (const std::size_t node : {0U, 1U}) carol.cut_off(node, 10ms);
     carol.does([&] {
-        CheckedLock lock{carol, resource, options};
+        CheckedLock lock{carol, the_resource, options};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other)) << "but node 2 is hers for 10 ms";
     });
     alice.does([&] {
         alice.sleep(1ms);
-        CheckedLock lock{alice, resource, options};
+        CheckedLock lock{alice, the_resource, options};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(249ms);
         alice.cut_off(0, 80ms);
@@ -135,7 +135,7 @@ TEST(Extension, DoesNotCreateAMissingKey) {
     bob.does([&] {
         bob.sleep(230ms);
         bob.cut_off(0, 73ms);
-        CheckedLock lock{bob, resource, options};
+        CheckedLock lock{bob, the_resource, options};
         EXPECT_THAT(lock.acquire(), Succeeds());
         bob.sleep(50ms);
     });
@@ -154,8 +154,8 @@ TEST(Release, DoesNotWaitForANewConnectionToAnUntrustedNode) {
     auto& alice = world.client("alice");
     alice.set_settling_time(1s);
     alice.does([&] {
-        CheckedLock lock{alice, resource, once()};
-        CheckedLock other{alice, "another", once()};
+        CheckedLock lock{alice, the_resource, no_retry()};
+        CheckedLock other{alice, "another", no_retry()};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.network().link(2).delay_to_process = 300ms;
         EXPECT_THAT(other.acquire(), Succeeds()) << "although node 2 is late";
@@ -179,7 +179,7 @@ TEST(Release, IsTheLastCommandIfTheWatchdogIsInARound) {
         for (const std::size_t node : {0U, 1U, 2U}) world.node(node).freeze_for(100ms);
     });
     alice.does([&] {
-        CheckedLock lock{alice, resource, {.ttl = 1s, .watchdog = alice.watchdog()}};
+        CheckedLock lock{alice, the_resource, {.ttl = 1s, .watchdog = alice.watchdog()}};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(380ms);
         EXPECT_THAT(lock.release(), Succeeds());

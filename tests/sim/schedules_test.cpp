@@ -25,14 +25,17 @@ std::optional<Outcome> first_violation(const Preset& preset, std::uint64_t seeds
     return std::nullopt;
 }
 
+Outcome run_without_violation(const char* world, std::uint64_t seed) {
+    auto outcome = run_schedule(seed, find_preset(world));
+    for (const auto& violation : outcome.violations)
+        ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text << "; see sim --world " << world
+                      << " --seed " << seed;
+    return outcome;
+}
+
 TEST(Schedule, ViolatesNoInvariant) {
     std::size_t holds = 0;
-    for (std::uint64_t seed = 1; seed <= 600; ++seed) {
-        const auto outcome = run_schedule(seed);
-        holds += outcome.holds;
-        for (const auto& violation : outcome.violations)
-            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text << "; see sim --seed " << seed;
-    }
+    for (std::uint64_t seed = 1; seed <= 600; ++seed) holds += run_without_violation("any", seed).holds;
     EXPECT_GT(holds, 1000U) << "hardly any lock was ever held: nothing was tried";
 }
 
@@ -50,25 +53,17 @@ TEST(Schedule, DependsOnlyOnItsSeed) {
 TEST(Schedule, DisturbsEachOperationOfALoopAtSeveralSuspensions) {
     std::size_t disturbances = 0;
     for (std::uint64_t seed = 0; seed < SuspensionCase::count; ++seed) {
-        const auto outcome = run_schedule(seed, find_preset("loops-systematic"));
+        const auto outcome = run_without_violation("loops-systematic", seed);
         EXPECT_GE(outcome.disturbances, 2U) << "seed " << seed;
         disturbances += outcome.disturbances;
-        for (const auto& violation : outcome.violations)
-            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text
-                          << "; see sim --world loops-systematic --seed " << seed;
     }
     EXPECT_GT(disturbances, 1500U);
 }
 
 TEST(Schedule, MovesTheSlotsOfAClusterAtEachSuspensionOfAnOperation) {
     std::size_t moves = 0;
-    for (std::uint64_t seed = 0; seed < 3 * SuspensionCase::count_in_cluster; ++seed) {
-        const auto outcome = run_schedule(seed, find_preset("moving-systematic"));
-        moves += outcome.disturbances;
-        for (const auto& violation : outcome.violations)
-            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text
-                          << "; see sim --world moving-systematic --seed " << seed;
-    }
+    for (std::uint64_t seed = 0; seed < 3 * SuspensionCase::count_in_cluster; ++seed)
+        moves += run_without_violation("moving-systematic", seed).disturbances;
     EXPECT_GT(moves, 400U);
 }
 

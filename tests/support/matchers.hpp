@@ -1,8 +1,8 @@
-// The matchers of GoogleTest and the units of time, under the names that the tests use.
+// GoogleTest, its matchers and the units of time, under the names that the tests use. A test that includes
+// the header of a world has them.
 #pragma once
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 

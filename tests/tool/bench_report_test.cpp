@@ -6,7 +6,6 @@
 #include <redlock/error.hpp>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <sstream>

@@ -9,7 +9,6 @@ namespace redlock::test::cluster_live_test {
 namespace {
 
 using support::RedisClusterServers;
-using testing::HasSubstr;
 
 Outcome redlock_on(const RedisClusterServers& servers, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin() + 1, {"--node-timeout", "2s"});

@@ -2,7 +2,6 @@
 #include "command_words.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>

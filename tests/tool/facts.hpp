@@ -4,7 +4,6 @@
 #include "tool/doctor/diagnosis.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <string>

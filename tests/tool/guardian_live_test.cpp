@@ -20,8 +20,6 @@
 namespace redlock::test::guardian_live_test {
 namespace {
 
-using namespace std::chrono_literals;
-
 /// A command, and a child of its own, which do not end for SIGTERM.
 const std::string stubborn =
     "sh -c 'trap \"\" TERM HUP INT; echo $$ >$DIR/p; mv $DIR/p $DIR/child; while :; do sleep 0.01; done' & "

@@ -30,8 +30,6 @@
 namespace redlock::test::lease_keeper_live_test {
 namespace {
 
-using namespace std::chrono_literals;
-
 class LeaseKeeper : public testing::Test {
 protected:
     ~LeaseKeeper() override {

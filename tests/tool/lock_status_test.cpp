@@ -4,7 +4,6 @@
 #include "tool/text/json.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>

@@ -4,7 +4,6 @@
 #include "support/temporary_directory.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <unistd.h>
 

@@ -115,6 +115,14 @@ bool has_handled_its_signals(pid_t process) {
 
 class EndOfRun : public testing::Test {
 protected:
+    /// Stops the command when it has written its pid.
+    void stop_command() {
+        ASSERT_TRUE(world.comes("pid"));
+        const auto pid = world.pid_in("pid");
+        ::kill(std::stoi(pid), SIGSTOP);
+        ASSERT_TRUE(wait_until([&] { return support::state_of(pid) == 'T'; }));
+    }
+
     ToolWorld world{3};
 };
 
@@ -222,9 +230,7 @@ TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
 TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
     ASSERT_TRUE(world.comes("begun"));
-    const auto pid = std::stoi(world.in("pid"));
-    ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
+    stop_command();
     tool.signal(SIGTERM);
     EXPECT_EQ(tool.wait().status, 143);
     EXPECT_EQ(world.keys(), 0U);
@@ -234,10 +240,7 @@ TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
 TEST_F(EndOfRun, DoesNotComeWhileTheCommandIsStopped) {
     auto tool = world.start(world.job(
         "echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done", {"--ttl", "3s"}));
-    ASSERT_TRUE(world.comes("pid"));
-    const auto pid = std::stoi(world.in("pid"));
-    ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
+    stop_command();
     world.touch("go");
     EXPECT_TRUE(world.stays_locked(4s));
     EXPECT_TRUE(tool.running());
@@ -280,10 +283,7 @@ TEST_F(EndOfRun, ComesBeforeTheCommandContinuesWithoutTheLock) {
                         "touch $DIR/worked",
                         {"--ttl", "3s"}),
               environment};
-    ASSERT_TRUE(world.comes("pid"));
-    const auto pid = std::stoi(world.in("pid"));
-    ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(pid)) == 'T'; }));
+    stop_command();
     ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
     tool.signal(SIGSTOP);
     ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(tool.pid())) == 'T'; }));

@@ -5,7 +5,6 @@
 #include "support/wait_until.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

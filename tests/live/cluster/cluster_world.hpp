@@ -4,8 +4,6 @@
 #include "live/live_world.hpp"
 #include "support/redis_cluster_servers.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -15,7 +15,6 @@
 namespace redlock::test::features_on_cluster_live_test {
 namespace {
 
-using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 RedisNodes nowhere(NodesOptions options = {}) {

@@ -8,7 +8,6 @@ namespace redlock::test::routing_live_test {
 namespace {
 
 using detail::slot_of;
-using testing::HasSubstr;
 
 std::vector<std::string> verbs_of(const CommandMonitor& monitor) {
     std::vector<std::string> verbs;

@@ -13,8 +13,6 @@
 namespace redlock::test::sentinel_live_test {
 namespace {
 
-using testing::HasSubstr;
-
 /// This is one node for a client.
 struct SentinelWorld : support::SentinelGroup {
     /// Freezes the master, and promotes the replica without the lock that the master granted last.

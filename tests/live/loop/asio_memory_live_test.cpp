@@ -21,8 +21,6 @@
 #include <asio/io_context.hpp>
 #endif
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>

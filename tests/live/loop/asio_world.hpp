@@ -13,7 +13,6 @@
 #endif
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <exception>
 #include <utility>

@@ -19,9 +19,6 @@
 #include <redlock/watchdog.hpp>
 #endif
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <optional>
 #include <utility>

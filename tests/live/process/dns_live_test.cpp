@@ -27,7 +27,6 @@ namespace {
 using support::blocked_signals;
 using support::descriptors;
 using support::threads;
-using testing::Le;
 
 /// A limit far above the expected time, so that it holds on a busy machine.
 constexpr auto soon = 5s;

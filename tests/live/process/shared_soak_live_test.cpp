@@ -16,7 +16,6 @@ namespace redlock::test::shared_soak_live_test {
 namespace {
 
 using support::Footprint;
-using testing::Le;
 
 std::string own_resource(std::size_t number) {
     return "orders:" + std::to_string(number);

@@ -37,7 +37,6 @@ namespace {
 using support::descriptors;
 using support::Footprint;
 using support::threads;
-using testing::Le;
 
 constexpr std::size_t bytes = 16U * 1024U;
 constexpr std::size_t bytes_a_connection = 20U * 1024U;  // hiredis keeps a buffer of up to 16 KiB for each

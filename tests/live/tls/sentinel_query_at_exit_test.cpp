@@ -6,8 +6,6 @@
 
 #include "redis/sentinel_query.hpp"
 
-#include <gtest/gtest.h>
-
 #include <openssl/crypto.h>
 
 #include <memory>

@@ -5,8 +5,6 @@
 
 #include "redis/connection.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cerrno>
 #include <initializer_list>
 #include <memory>
