@@ -17,8 +17,8 @@ namespace {
 
 using testing::ThrowsMessage;
 
-RedisNodes nowhere(NodesOptions options = {}) {
-    return RedisNodes{{"redis+cluster://127.0.0.1:1"}, options};
+RedisNodes nowhere() {
+    return RedisNodes{{"redis+cluster://127.0.0.1:1"}};
 }
 
 TEST(ACluster, HasNeitherAQueueNorFencing) {
@@ -27,11 +27,6 @@ TEST(ACluster, HasNeitherAQueueNorFencing) {
                 ThrowsMessage<std::invalid_argument>(HasSubstr("LockOptions::fair")));
     EXPECT_THAT([&] { const Lock lock(nodes, "a", LockOptions{.fencing = true}); },
                 ThrowsMessage<std::invalid_argument>(HasSubstr("LockOptions::fencing")));
-}
-
-TEST(ACluster, HasNoQuarantine) {
-    EXPECT_THAT([] { (void)nowhere({.quarantine = 1min}); },
-                ThrowsMessage<std::invalid_argument>(HasSubstr("NodesOptions::quarantine")));
 }
 
 TEST(ACluster, LocksResourcesOfOneSlotTogether) {
