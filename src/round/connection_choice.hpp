@@ -15,7 +15,7 @@
 //     resource that is pending             | the node only refuses it.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
-// connection, and go out together in one write.
+// connection, and go out together in one write. The number of pending commands is limited.
 #pragma once
 
 #include "../wire/verbs.hpp"

@@ -1,5 +1,6 @@
 // What the votes of one round mean, for an attempt as well as for an extension: step 3 of the Redlock
-// specification, and the error if the step fails.
+// specification, and the error if the step fails. (src/flow/lease.cpp decides whether an extension shows that
+// the lock is lost.)
 #pragma once
 
 #include <redlock/clock.hpp>
