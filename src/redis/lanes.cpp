@@ -131,14 +131,6 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Use
     return Use{&lane, {this}};
 }
 
-/// Has every other idle lane chosen before this one, whose round has reached no node. They may have
-/// connections, and no descriptor may be left for another connection.
-void Lanes::choose_last(const CountedLane& lane) noexcept {
-    const std::lock_guard guard{mutex_};
-    const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
-    if (it != others_.end()) std::rotate(others_.begin(), it, it + 1);
-}
-
 /// Destroys the lane if there are too many that no round uses.
 void Lanes::leave(CountedLane& lane) noexcept {
     std::unique_ptr<CountedLane> surplus;
@@ -222,7 +214,6 @@ void Lanes::make_round(std::span<const Request> requests, const RoundLimits& lim
             const auto rest = without_overtaking(requests, *lane, tallies);
             made = lane->ask(rest, limits, tallies, patience_of(limits));
         }
-        if (made && tallies.front().sent().none()) choose_last(*lane);
     }
 }
 

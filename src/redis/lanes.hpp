@@ -57,7 +57,6 @@ private:
     std::vector<Request> without_overtaking(std::span<const Request> requests, const CountedLane& chosen,
                                             std::span<Tally> tallies);
     CountedLane& take_idle_locked();
-    void choose_last(const CountedLane& lane) noexcept;
     void leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 

@@ -33,7 +33,7 @@ struct LaneSituation {
 
 /// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself: the lane
 /// that was used last of those that no round uses, if possible one on which no reply is missing, or a new
-/// one. A lane whose last round has reached no node comes behind the others.
+/// one.
 ///
 /// This is asked only if no command that this one must not overtake is unanswered. Otherwise the round uses
 /// the lane of that command, even if another thread makes a round on it (but a SET follows a release only if

@@ -84,23 +84,6 @@ TEST_P(MostNodesHaveTooManyClients, LetsTheCallerWait) {
     EXPECT_GE(now() - start, 7s);
 }
 
-// A round that begins while another one is under way has a lane for itself. This lane gets no connections
-// here, and must not be the one that later rounds use.
-TEST(AProcessWithoutDescriptors, UsesTheConnectionsThatItHas) {
-    WaitingWorld world{3};
-    auto& nodes = world.client();
-    Lock held{nodes, "held", {}, world.network.clock(), world.entropy};
-    Lock other{nodes, "other", {}, world.network.clock(), world.entropy};
-    ASSERT_TRUE(held.acquire());
-    world.network.has_no_descriptor = true;
-    bool fails = false;
-    world.after(500us, [&] { fails = !other.try_acquire(); });
-    EXPECT_TRUE(held.extend());
-    EXPECT_TRUE(fails) << "or this test shows nothing";
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(held.extend());
-    EXPECT_TRUE(other.try_acquire());
-}
-
 // A8. A fifth of the caller's time is left for each node here, which is less than an eighth of node_timeout.
 // The silence of a node then means nothing, so the caller makes another attempt.
 TEST(SlowNodes, AreAskedAgainIfTheyHadTooLittleTime) {

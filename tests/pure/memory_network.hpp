@@ -376,8 +376,6 @@ public:
     MemoryNetwork(const MemoryNetwork&) = delete;
     MemoryNetwork& operator=(const MemoryNetwork&) = delete;
 
-    bool has_no_descriptor = false;  ///< no socket can be opened
-
     MemoryServer& server(std::size_t index) { return servers_[index]; }
     void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
     /// Lets the server execute its pending commands, and waits for its replies.
@@ -411,10 +409,8 @@ public:
     void draw_from(Entropy& entropy) { drawn_from_ = &entropy; }
 
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
-                                    int& error) override {
+                                    int&) override {
         const OutsideTheClient outside;
-        error = has_no_descriptor ? EMFILE : 0;
-        if (has_no_descriptor) return nullptr;
         const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
         return std::make_unique<MemorySocket>(open_, ++latest_fd_, servers_.at(port - 1U), clock_,
                                               longest_wait);
