@@ -20,10 +20,11 @@ inline bool group_exists(pid_t group) noexcept {
 }
 
 /// Sends a signal to all processes of the group. Stopped processes are continued, so that they can react to
-/// it. Returns false if this process has no permission.
+/// it, but not by SIGWINCH, which the terminal sends when its window has a new size. Returns false if this
+/// process has no permission.
 inline bool signal_group(pid_t group, int number) noexcept {
     const bool allowed = ::kill(-group, number) == 0 || errno == ESRCH;
-    if (number != SIGTSTP && number != SIGCONT) ::kill(-group, SIGCONT);
+    if (number != SIGTSTP && number != SIGCONT && number != SIGWINCH) ::kill(-group, SIGCONT);
     return allowed;
 }
 

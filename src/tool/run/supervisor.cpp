@@ -82,8 +82,6 @@ private:
                 if (terminal_.exists()) return;  // our messages must not stop or end us
                 return tell_command_alone(signal);
             case SIGWINCH:
-                if (terminal_.ours() && command_.stopped()) return;  // a resized window continues nobody
-                [[fallthrough]];
             case SIGUSR1:
             case SIGUSR2: return (void)command_.signal(signal);
             default:
