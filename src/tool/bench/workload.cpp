@@ -36,10 +36,13 @@ private:
         const auto start = boot_clock().now();
         const auto acquired = lock.acquire(stop);
         const auto middle = boot_clock().now();
-        record("acquire", acquired);
-        if (!acquired) return boot_clock().sleep_until(middle + 10ms, stop);  // it may have failed at once
+        if (!acquired) {
+            record("acquire", acquired);
+            return boot_clock().sleep_until(middle + 10ms, stop);  // it may have failed at once
+        }
         const auto released = lock.release();
         const auto end = boot_clock().now();
+        record("acquire", acquired);  // not before, because it can wait for the other threads
         record("release", released);
         const std::lock_guard guard{mutex_};
         measurement_.acquire.record(middle - start);
