@@ -48,13 +48,13 @@
 //
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------
-//        is new     | The thread takes it back, unless it  | nothing was sent
-//                   | must be sent all the same (rule 7).  |
+//        is new     | The thread takes it back.            | nothing was sent
 //        any other  | It belongs to the leader (rule 8). A | the command may have been sent, so a release
 //                   | release follows in a round of its    | follows
 //                   | own.                                 |
 //
-//    The cause that it reports is "timed out", or "deadline" if that has passed, or "not awaited" if the
+//    A new release or description is under "any other", because it is sent all the same (rule 7). The cause
+//    that the thread reports is "timed out", or "deadline" if that has passed, or "not awaited" if the
 //    thread waits for no replies.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A release, or the writing of a description, stays in the inbox if its thread

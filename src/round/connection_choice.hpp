@@ -5,9 +5,9 @@
 //
 // All rounds of a lane use the same connection to a node, the *current* one, so commands to a node stay in
 // their order. The current connection *drains* if the node has timed out in a round, if a reply has been
-// missing for longer than node_timeout, or if it is not ready after max_connecting. Its pending replies are
-// still read, and the next command begins a fresh connection, which becomes the current one. Then the order
-// matters in two cases:
+// missing for longer than node_timeout, or if another command than a release comes and it is not ready after
+// max_connecting. Its pending replies are still read, and the next command begins a fresh connection, which
+// becomes the current one. Then the order matters in two cases:
 //
 //     a release of a SET that is pending   | It follows the SET on the connection that drains, because the
 //                                          | key would stay if the SET came later.
