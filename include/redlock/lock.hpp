@@ -211,9 +211,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. The lock is free
-    /// unless the result is `no_quorum`, or too few nodes have answered, while the validity has not ended. It
-    /// is then unconfirmed, and release() can be called again.
+    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
+    /// not ended by the end of the call, and the result is `no_quorum` or less than a majority has answered,
+    /// the lock is unconfirmed, and release() can be called again. Otherwise it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

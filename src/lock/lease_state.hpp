@@ -195,9 +195,9 @@ public:
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
     /// nodes, which were asked within `limits`.
     ///
-    /// If the result is Errc::lost, the lease is not extended any more. If there
-    /// is a watchdog, this function then requests a stop on lost(). The watchdog calls plan() again, sees
-    /// that the instant for reporting the loss has passed, and calls report_loss().
+    /// If the result is Errc::lost, the lease is not extended any more. If there is a watchdog, this function
+    /// then requests a stop on lost(). The watchdog calls plan() again, sees that the instant for reporting
+    /// the loss has passed, and calls report_loss().
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};

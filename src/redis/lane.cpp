@@ -192,8 +192,7 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
 }
 
 /// Puts a round into the inbox. If another thread leads, first copies the arguments, without the mutex, and
-/// then tries again.
-/// Returns until_it_leads or not_yet, or nothing if the lane is closed.
+/// then tries again. Returns until_it_leads or not_yet, or nothing if the lane is closed.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
@@ -366,7 +365,7 @@ void Lane::advance(Asker& asker) noexcept {
     }
 }
 
-/// Continues with the woken rounds, but leaves out those that must first read the sockets (reads_first).
+/// Continues with the rounds that can, but leaves out those that must first read the sockets (reads_first).
 /// Returns true if it continued with any.
 bool Lane::advance_ready() noexcept {
     bool any = false;
@@ -548,7 +547,7 @@ void Lane::read_late() noexcept {
 /// Leads for a moment, if nobody else does, and sends as much of the unsent releases as the sockets accept.
 /// Returns when to call the function again:
 ///
-///     something else leads, nothing is left, or   | never; the next round or the destructor does the rest
+///     another thread leads, nothing is left, or   | never; the next round or the destructor does the rest
 ///     a node_timeout has passed without success   |
 ///     only a reply is missing                     | after a node_timeout, when check_silence() can send the
 ///                                                 | release again

@@ -212,7 +212,7 @@ private:
     Askers ended_{};                            // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
-    bool has_closed_ = false;  // the lane was closed when this turn began
+    bool has_closed_ = false;  // as is_closed_, but the leader reads it without the mutex
     Clock::time_point last_read_{};
 
     // The background task goes on for a node_timeout from here: since it was started, or since

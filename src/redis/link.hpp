@@ -101,9 +101,9 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for so long that the state must change: if it is current,
-    /// start_draining() should be called, and if it drains, give_up_releases(). Returns false if it is
-    /// silent.
+    /// Returns true if a reply has been missing for so long that the state must change. In the state current,
+    /// start_draining() should then be called, and in the state draining, give_up_releases(). Returns false
+    /// in the state silent.
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

@@ -139,10 +139,10 @@ struct WriteSituation {
 /// These others go in turn, except for the writing of a holder description. Its round is over before its turn
 /// comes. The description ends with the lease, so it does no harm either if it is written late.
 ///
-/// If Sentinels name the server, none of these others in turn may be written behind an outstanding command or
-/// after a second of silence. The server may be a former master that was frozen. It would
-/// execute the command later, when the lease has expired. All commands that wait when the last reply arrives
-/// go in the same write.
+/// If Sentinels name the server, a command that goes in turn is not written behind an outstanding one, nor
+/// after a second of silence. The server may be a former master that was frozen. It would execute the command
+/// later, when the lease has expired. All commands that wait when the last reply arrives go in the same
+/// write.
 constexpr bool may_write(const WriteSituation& in) noexcept {
     if (cleans_up(in.effect)) return in.established;
     if (!in.ready || in.drains || in.pending >= max_shared_pending) return false;
