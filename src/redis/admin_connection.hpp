@@ -4,9 +4,8 @@
 //     const auto info = admin.ask({"INFO"});
 //     if (info) read(info.reply.text); else log(info.cause.message(), info.detail);
 //
-// Exported for the command-line tool only, and not installed. It uses the library's own Connection. Therefore
-// TLS, AUTH, SELECT, unix sockets and time limits work as they do for locks. Only one thread at a time may
-// use it.
+// Exported for the command-line tool only, and not installed. It uses the library's own Connection, so TLS,
+// AUTH, SELECT, unix sockets and time limits work as they do for locks. Only one thread at a time may use it.
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>

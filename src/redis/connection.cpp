@@ -518,8 +518,7 @@ void Connection::take_reply() {
     if (handshake) take_handshake_reply();
 }
 
-/// Learns from an error of a server of a Redis Cluster. A release that nobody awaits goes to the server that
-/// the error names. (A round that awaits the reply sends its release there itself.)
+/// Learns from an error of a server of a Redis Cluster. kept_releases.hpp says what happens to a release.
 void Connection::take_redirection(const PendingReply& command) {
     const auto& host = config_.endpoint.host;
     if (incoming_.is_error("CLUSTERDOWN")) config_.cluster->outdated();
@@ -529,8 +528,8 @@ void Connection::take_redirection(const PendingReply& command) {
     if (command.may_be_repeated()) config_.cluster->keep(command, *to, host);
 }
 
-/// Lets a later round send the release again. If the error is an unknown one, nobody knows whether it goes
-/// away, so the number of repetitions is limited.
+/// Lets a later round send the release again. If nobody knows whether the error goes away, the number of
+/// repetitions stays limited (max_release_repeats).
 void Connection::keep_refused(const PendingReply& release) {
     if (!config_.server) return;
     detail::PendingReplies kept;

@@ -8,9 +8,11 @@
 //                 |                                               | connecting to the next address if this
 //                 |                                               | one refuses, or is silent for too long
 //     securing    | the TLS handshake is under way                | advance() → handshaking
-//     handshaking | AUTH, SELECT and PING, or later INFO, are     | advance(), at their last reply →
-//                 | sent; commands may be written behind them     | ready
-//     ready       | the server has answered                       | fetch_run_id() → handshaking
+//     handshaking | AUTH, SELECT and PING, or later a query such  | advance(), at their last reply →
+//                 | as INFO, are sent; commands may be written    | ready
+//                 | behind them                                   |
+//     ready       | the server has answered                       | fetch_run_id(), fetch_servers() →
+//                 |                                               | handshaking
 //     broken      | final: a connection is never revived          |
 //
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
@@ -71,10 +73,9 @@ public:
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// Waits until the server sends something, and reads it. Takes one system call instead of poll() and
-    /// recv(). Returns without input when a signal arrives, or after half of node_timeout, which the kernel
-    /// rounds up (the table at RoundDriver::try_blocking_receive() says how far). Does nothing if the
-    /// connection is not ready.
+    /// Waits until the server sends something, and reads it, in one system call. Returns without input when a
+    /// signal arrives, or after half of node_timeout (see RoundDriver::try_blocking_receive() for the
+    /// rounding). Does nothing if the connection is not ready.
     void blocking_receive();
 
     bool ready() const noexcept { return state_ == State::ready; }
@@ -103,9 +104,8 @@ public:
 
     // ---- These functions require that the connection is not broken.
 
-    /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. With
-    /// the run id, the caller recognises one server that answers for two nodes under two addresses. The state
-    /// is handshaking until the server has answered. Does nothing if the connection is not ready.
+    /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. The
+    /// state is handshaking until the server has answered. Does nothing if the connection is not ready.
     void fetch_run_id(const Command& command);
 
     /// If the node is a Redis Cluster, asks the server for the list of all servers, if it is out of date. The
@@ -116,13 +116,10 @@ public:
     const std::string& run_id() const noexcept { return run_id_; }
 
     /// Sends the commands of one requester behind the pending ones. A script is sent whole, or by its digest
-    /// if the server knows the script. `awaited` is false if nobody waits for the replies. Then every script
-    /// is sent whole, because nobody could replace a digest that the server does not know.
+    /// if the server knows the script. `awaited` is false if nobody waits for the replies.
     ///
     /// If an answer says that the server has refused the form of a command (PendingReply::is_form_refused),
-    /// the requester may send the command again. It is then sent with the whole script, or without the queue.
-    ///
-    /// No byte of the commands reaches the server before the connection is established.
+    /// the requester may send the command again. It is then sent in another form.
     ///
     /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
@@ -194,8 +191,8 @@ public:
 
 private:
     /// The reply that the handshake awaits. The first handshake has the steps auth, select and ping, in this
-    /// order, and before ping the step servers if the list is needed. The one of fetch_run_id() has the step
-    /// info, and the one of fetch_servers() the step servers.
+    /// order, and before ping the step servers if the list is needed. A later one has the step info or
+    /// servers.
     enum class Step : std::uint8_t { auth, select, servers, ping, info, done };
 
     void connect();

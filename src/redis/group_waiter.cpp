@@ -24,10 +24,9 @@ bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     return false;
 }
 
-/// Subscribes at this node, and then disconnects from the present home node. Returns false, and stays at the
-/// present home node, if the other node does not answer in time or refuses the subscription, or if a stop is
-/// requested. Only a waiter with a home node probes a node that has failed, because a probe may take
-/// node_timeout in vain.
+/// Subscribes at this node, and then disconnects from the present home node. Returns false, and stays there,
+/// if this does not succeed in time or a stop is requested. Only a waiter with a home node probes a node that
+/// has failed, because a probe may take node_timeout in vain.
 bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
     auto now = network_.clock().now();
     const auto is_over = [&] { return limits.stop.stop_requested() || now >= limits.deadline; };

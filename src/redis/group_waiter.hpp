@@ -1,5 +1,4 @@
-// A client that waits at one node of a NodeGroup. It uses a connection on which it sends no command but
-// SUBSCRIBE after the handshake.
+// A client that waits at one node of a NodeGroup, over a connection of its own.
 #pragma once
 
 #include <redlock/nodes.hpp>

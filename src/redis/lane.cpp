@@ -102,8 +102,7 @@ public:
     std::exception_ptr failure{};
     std::optional<RoundDriver> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
-    /// The time of a node was over when this wait began. The next advance() gives the node up, so the leader
-    /// must read what has arrived before (QuorumRound::find_overdue()).
+    /// The leader must read what has arrived before the next advance(), see QuorumRound::find_overdue().
     bool reads_first = false;
 
 private:
@@ -191,8 +190,8 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
     return true;
 }
 
-/// Puts a round into the inbox. If another thread leads, first copies the arguments, without the mutex, and
-/// then tries again. Returns until_it_leads or not_yet, or nothing if the lane is closed.
+/// Puts a round into the inbox (rule 1), with copies of the arguments if another thread leads. They are made
+/// without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is closed.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
@@ -235,8 +234,7 @@ void Lane::wake_leader(const Asker& own) {
     if (wakeup) wakeup->wake();
 }
 
-/// Leaves the round, unless the leader has woken the thread by now. If the round is not taken back, it
-/// belongs to the leader from now on.
+/// Leaves the round (rule 6), unless the leader has woken the thread by now.
 auto Lane::leave(Asker& own) -> Waited {
     Wakeup* wakeup = nullptr;
     {
@@ -322,7 +320,7 @@ bool Lane::receive(Asker& own, Clock::time_point until) {
 }
 
 /// Closes the lane if `own` is the only round, and nobody may join now. This stays so while the round is
-/// under way: another command can only have to follow what a round has left behind at its end.
+/// under way: a command can only have to follow what a round has left behind at its end.
 void Lane::begin_new_rounds(const Asker* own) {
     Askers begun;
     {
@@ -378,7 +376,6 @@ bool Lane::advance_ready() noexcept {
 }
 
 /// Continues with the rounds whose wait is over. Must be called directly after the sockets were read.
-/// Otherwise a round could give a node up although its reply has come.
 void Lane::advance_overdue(Clock::time_point now) noexcept {
     for (auto* it = active_.first(); it;) {
         auto& asker = *std::exchange(it, active_.after(*it));
@@ -498,8 +495,7 @@ void Lane::end_without_memory(Asker& own) noexcept {
     wake_ended(&own);
 }
 
-/// Names a waiting thread as the leader. If no active round has one, writes everything, and then names a
-/// thread in the inbox, or leaves without a successor. Returns what is left to do if nobody leads any more:
+/// Names a waiting thread as the leader (rules 4 and 5). Returns what is left to do if nobody leads any more:
 /// the sockets have not accepted all bytes, or a release may not have reached its server.
 auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {

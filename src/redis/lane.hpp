@@ -109,7 +109,7 @@ public:
          Admits admits = Admits::all);
     ~Lane();
 
-    /// For how long a thread sleeps while another one makes its round.
+    /// For how long a thread sleeps while another one makes its round (rule 6).
     enum class Patience : std::uint8_t {
         none,  ///< It leaves the round at once. The leader sends the command.
         until_its_end,
@@ -195,8 +195,7 @@ private:
     // Guarded by mutex_.
     bool is_led_ = false;
     bool is_closed_ = false;  // the leader may block in a recv(), so that it sees no new round
-    // Made when it is first needed. Null if there is no descriptor left, and on the lanes that mostly one
-    // thread uses. The leader then looks into the inbox in time.
+    // Made when it is first needed. Null if there is no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     Askers free_{};  // they are used again

@@ -42,14 +42,12 @@ static bool in_watchdog() noexcept {
     return detail::renewal_context().renewals != nullptr;
 }
 
-/// Returns true for the extensions of a watchdog. They do not follow a command on another lane, because they
-/// must not wait for another thread. Instead the node is left out (without_overtaking()).
+/// Returns true for the extensions of a watchdog, which must not wait for another thread.
 static bool leaves_nodes_out(std::span<const Request> requests) noexcept {
     return in_watchdog() && detail::effect_of(requests.front().command) == detail::KeyEffect::extends;
 }
 
-/// Returns for how long the thread sleeps while another one makes its round. A watchdog must report losses in
-/// time.
+/// Returns the patience of this thread. A watchdog must report losses in time.
 static Lane::Patience patience_of(const RoundLimits& limits) noexcept {
     using Patience = Lane::Patience;
     if (!in_watchdog()) return Patience::with_grace;
@@ -64,8 +62,8 @@ auto Lanes::find_locked(Test test) noexcept -> CountedLane* {
     return it == others_.end() ? nullptr : it->get();
 }
 
-/// Returns the lane on which a command is unanswered that this one must follow, or null. A SET that overtakes
-/// a release is only refused, so it follows only on a lane that no round uses.
+/// Returns the lane on which a command is unanswered that this one must or should follow, or null. A SET
+/// follows a release only if no round uses the lane.
 auto Lanes::find_to_follow_locked(const Command& command) noexcept -> CountedLane* {
     if (auto* const lane =
             find_locked([&](const CountedLane& it) { return it.unanswered().bound_nodes(command).any(); }))
@@ -96,8 +94,7 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
     return result;
 }
 
-/// Returns the idle lane that was used last, if possible one without late replies. If there is none, makes
-/// one.
+/// Returns the lane that a round gets for itself (shares_lane()).
 auto Lanes::take_idle_locked() -> CountedLane& {
     auto chosen = others_.rend();
     for (auto it = others_.rbegin(); it != others_.rend(); ++it) {

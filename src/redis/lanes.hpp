@@ -27,8 +27,8 @@ public:
           std::size_t processors);
     ~Lanes() { close({}); }
 
-    /// Sends the unsent releases of this object and of `others`, as NodeGroup::close() does. Blocks for one
-    /// node_timeout at most. After the first call, further calls and the destructor do nothing.
+    /// Closes the groups of this object and `others` by NodeGroup::close(). Further calls and the destructor
+    /// do nothing.
     void close(std::span<NodeGroup* const> others) noexcept;
 
     /// See Nodes::ask().

@@ -50,7 +50,7 @@ bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const no
 
 bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
     const bool turn = is_free_for(effect, now);
-    // The command is not sent to a server that may be a former master.
+    // See fail_if_outdated().
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
     has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (turn && leases);
     return turn;
@@ -173,16 +173,14 @@ bool Link::is_over(Clock::time_point now) const noexcept {
 
 /// A current connection is silent if any reply has been missing for a node_timeout. A draining one is silent
 /// only if, in addition, nothing was written and no reply has come for a node_timeout. Then a device on the
-/// way, such as a NAT, may have forgotten it without a sign, and its releases are sent again on another
-/// connection. This must not be done sooner, because a slow server needs no second connection.
+/// way, such as a NAT, may have forgotten it. A slow server needs no second connection, so this is not done
+/// sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
     return !drains() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
 
-/// A release that follows a pending SET stays, because the server may be frozen, and execute the SET when it
-/// runs again.
 detail::PendingReplies Link::give_up_releases() {
     auto taken = pending().take_repeatable_releases();
     state_ = State::silent;
@@ -200,10 +198,9 @@ Rest Link::rest() const noexcept {
 
 // ---- Only if Sentinels name the server
 //
-// When a frozen former master runs again, it first answers the commands that it has received. Only after that
-// does it learn that it was replaced. So a reply alone does not show that the server is still the master. A
-// reply is a *sign of life* only if it comes less than a second after the last sign of life. Within a second,
-// the Sentinels cannot have named another server.
+// A reply is a *sign of life* only if it comes less than a second after the last one, because the Sentinels
+// need longer than that to name another server. A later reply shows nothing: when a frozen former master runs
+// again, it first answers the commands that it has received, and only then learns that it was replaced.
 
 /// Returns true if the Sentinels have had enough time to name another server since the last sign of life.
 bool Link::may_lead_to_former_master(Clock::time_point now) const noexcept {
@@ -220,8 +217,8 @@ void Link::record_sign_of_life(Clock::time_point now) {
         became_idle(now);
 }
 
-/// If the server may be a former master by now, breaks a connection that still has to write a command other
-/// than a release. Returns true if it does.
+/// If the server may be a former master by now, breaks a connection that still has to write a command which
+/// must not be executed late (may_write()). Returns true if it does.
 bool Link::fail_if_outdated(Clock::time_point now) {
     if (!has_unwritten_leases_ || !unsent() || !may_lead_to_former_master(now)) return false;
     fail(Errc::connection_failed, detail::may_be_former);

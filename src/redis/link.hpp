@@ -8,12 +8,10 @@
 //     draining | It has late replies to read or releases to send, and | reuse() → current
 //              | gets no new commands. Only releases, and deletions   | give_up_releases() → silent
 //              | of a description, may follow a command on it.        |
-//     silent   | It drains, but no reply has come for a node_timeout. | reuse() → current
-//              | give_up_releases() has taken releases off it, which  |
-//              | were sent again on another connection.               |
+//     silent   | It drains, and give_up_releases() has taken releases | reuse() → current
+//              | off it, which were sent again on another connection. |
 //
-// Draining connections are kept because the release of a SET must be written on the connection on which the
-// SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md).
+// Draining connections are kept for commands that must follow a pending one (pending_replies.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -101,9 +99,8 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for so long that the state must change. In the state current,
-    /// start_draining() should then be called, and in the state draining, give_up_releases(). Returns false
-    /// in the state silent.
+    /// Returns true if a reply has been missing for so long that start_draining() must be called, or if the
+    /// connection drains already, give_up_releases().
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

@@ -1,6 +1,5 @@
-// The connections on which *waiters*, the clients that wait for a resource in a queue, receive the message
-// that wakes them. A listener is subscribed to a channel of its own. It serves one waiter after another. Each
-// waiter gets a new ticket, and each message on the channel has the ticket of the waiter that it wakes.
+// The connections on which *waiters* (waiting.hpp) receive the message that wakes them. A listener is
+// subscribed to a channel of its own, and serves one waiter after another, each with a new ticket.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -41,8 +41,7 @@ Link* Node::current_link() const noexcept {
     return it == links_.end() ? nullptr : it->get();
 }
 
-/// Returns the draining connection that has a pending command which this command must follow, or null. A SET
-/// need not follow an earlier release. If it overtakes the release, the node only refuses it.
+/// Returns the draining connection that has a pending command which this command must follow, or null.
 Link* Node::link_to_follow(const Command& command) const noexcept {
     const auto it = std::ranges::find_if(links_, [&](const auto& link) {
         return link->is_draining() && link->pending().must_be_followed_by(command);
@@ -173,10 +172,9 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 
 // ---- Silence
 
-/// A round that is over does not notice that its node is silent, and each round may be over before the reply
-/// is due, because the other nodes are a quorum. This process may have been suspended, so the function first
-/// reads what has arrived. The failure counts from the instant at which the reply was due, as if a round had
-/// noticed it. So the next probe may be due at once.
+/// A round that is over does not notice that its node is silent. This process may have been suspended, so
+/// what has arrived is read first. The failure counts from the instant at which the reply was due, so the
+/// next probe may be due at once.
 ///
 ///     connection           | a silent one (Link::is_newly_silent())
 ///     ---------------------+-----------------------------------------------------------
@@ -275,15 +273,11 @@ bool Node::repeat_releases(Clock::time_point now) {
     return link.broken();
 }
 
-/// Disconnects. Bytes that the kernel has not sent yet are discarded. The releases whose rounds have ended
-/// are sent again on another connection, unless PendingReplies::never_repeat() was called. The observer
-/// gets `cause` and `why`, or the failure of a broken connection.
+/// Disconnects. The releases whose rounds have ended are kept, unless PendingReplies::never_repeat() was
+/// called. The observer gets `cause` and `why`, or the failure of a broken connection.
 ///
-/// This function also records that the node has failed, because there may be no round that reports it. It
-/// does so if the connection broke before it was ready, and in one of these cases:
-///
-/// - if the node is trusted, and there are such releases, or
-/// - if a probe is under way.
+/// Also records that the node has failed, because there may be no round that reports it: if the connection
+/// broke before it was ready, and the node is trusted and there are such releases, or a probe is under way.
 void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause,
                 const char* why) noexcept {
     const bool was_broken = link->broken();
@@ -294,8 +288,6 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     config_.server->leave_address(*link);
     config_.server->disconnected(*link, cause, why);
     if (!was_broken) link->fail({}, {});  // disconnects
-    // The server is not to blame if it has answered on this connection, or if this client had no memory. Then
-    // a new connection may be made for the releases although the server is not trusted.
     auto releases = std::exchange(link->pending(), {});
     if (!is_blameless) releases.count_no_repeat();
     if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
@@ -328,8 +320,7 @@ void Node::close_connections(Clock::time_point now) noexcept {
 
 // ---- Only if Sentinels name the server
 
-/// If the Sentinels name another server than before, breaks the connections to the former master. The former
-/// master may be frozen. When it runs again, it would execute a SET whose lease has expired meanwhile
+/// If the Sentinels name another server than before, breaks the connections to the former master
 /// (docs/protocol.md, Promotion).
 void Node::drop_former() {
     if (!config_.has_sentinels()) return;

@@ -1,11 +1,7 @@
 // The client's side of one node: its connections in one lane (Link), and the listeners that no waiter uses
 // (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeTable).
-// What all lanes know together about the server is in Server. (In this file, the connections of an event loop
-// are a lane, too, and the loop is its leading thread.)
 //
-// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link. In each
-// turn, the thread that leads the lane calls write_collected(), waits for the poll entries, and calls
-// take_ready().
+// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -26,9 +22,8 @@
 
 namespace redlock {
 
-/// The largest number of draining connections to a node. If one lane has more, its oldest is broken. If all
-/// lanes together have more, only one is broken that has nothing to wait for (Node::limit_draining()).
-/// Without a limit, a silent node could take all descriptors of the process.
+/// The largest number of draining connections to a node, see Node::limit_draining(). Without a limit, a
+/// silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
@@ -75,9 +70,9 @@ public:
     /// Returns the pending command that binds a connection to this owner (pending_replies.hpp), or null.
     const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
-    /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused.
-    /// Finds out whether a reply has been missing for too long. If Sentinels name the server of this node,
-    /// breaks connections to a *former master*, a server that they have replaced by another one.
+    /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused,
+    /// calls check_silence(), and if Sentinels name the server, breaks connections to a *former master*, a
+    /// server that they have replaced by another one.
     Server::Health refresh(Clock::time_point now);
 
     // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
@@ -102,9 +97,8 @@ public:
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
-    /// Finds out whether a reply has been missing for too long. The releases on a connection on which nothing
-    /// has come for a node_timeout are sent again on another one, except those that must not be (see the
-    /// table in kept_releases.hpp). Returns true if there were any.
+    /// Finds out whether a reply has been missing for too long, and then sends releases again on another
+    /// connection. Returns true if there were any.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections on which a release is still not written whole.
     /// The release is kept for the other lanes and loops.

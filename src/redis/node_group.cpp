@@ -78,10 +78,8 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
 
 // ---- Rounds
 
-/// The release of a pending SET must be written on the connection of this SET (rule B5 in docs/rules.md), and
-/// the requests of one round share one connection to each node. Therefore each acquisition and each release
-/// needs a round of its own. A release is also sent to nodes that are in back-off after a failure, to which
-/// no extension is sent.
+/// The requests of one round share one connection to each node, but a release must follow its own SET
+/// (pending_replies.hpp), and also goes to nodes in back-off. So only extensions can share a round.
 bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
     return requests.size() == 1 || std::ranges::all_of(requests, [](const Request& it) {
                return detail::effect_of(it.command) == detail::KeyEffect::extends;
@@ -90,8 +88,7 @@ bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
 
 Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
-    // The first node is the last, because it mostly is the home node of the waiters. A waiter that a release
-    // wakes there finds the other nodes free.
+    // The first node is the last, as in QuorumRound::next_to_ask().
     for (auto i = table_.all().size(); i > 0; --i)
         next = std::min(next, table_.all()[i - 1]->write_collected(now));
     return next;

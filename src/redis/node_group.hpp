@@ -1,9 +1,5 @@
 // The N Redis masters in one lane of a RedisNodes: the connections, and the rounds that use them, over any
-// Network. A Network is the interface to sockets, time and randomness. RedisNodes uses the real one,
-// OsNetwork, and the simulation uses its own.
-//
-// A release is *unsent* if its connection is not established yet, or if the socket has accepted only a part
-// of it. A round does not wait for that. A background task sends such releases.
+// Network.
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>
@@ -38,18 +34,10 @@ public:
     /// Returns true if the requests can share one round. This is so for a single request and for extensions.
     static bool fit_in_one_round(std::span<const Request> requests) noexcept;
 
-    // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each
-    // turn, it continues with its rounds, writes, waits, and reads:
-    //
-    //     ...                                                // RoundDriver::advance() of each round that is
-    //                                                        // woken, or whose wait is over
-    //     until = group.write_collected(clock.now());        // wait until then at most
-    //     group.append_poll_entries(entries);
-    //     ...                                                // wait, and set PollEntry::ready
-    //     group.take_ready(entries, clock.now());
+    // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each turn, it
+    // continues with its rounds, calls write_collected(), waits for the poll entries, and calls take_ready().
 
-    /// Writes the collected commands that must be written now. Returns when to call the function again at the
-    /// latest.
+    /// See Node::write_collected().
     Clock::time_point write_collected(Clock::time_point now);
     /// See Node::write_all().
     Rest write_all(Clock::time_point now);
@@ -87,10 +75,10 @@ public:
     /// that no round and no background task is under way. Returns true if nothing is left to do. See
     /// Node::append_unfinished() for `repeats`.
     static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
-    /// Leaves the releases that are not answered to the other groups of the process (KeptReleases), and
-    /// closes all connections. No round may be under way. The destructor then sends nothing.
+    /// Leaves the releases that are not answered to the other groups of the process, and closes all
+    /// connections. No round may be under way. The destructor then sends nothing.
     void give_up() noexcept;
-    /// Does the same within one node_timeout. Releases that are sent again get another attempt. The
+    /// Sends the rest within one node_timeout (docs/architecture.md, The end of a RedisNodes). The
     /// destructors of the groups then send nothing.
     static void close(std::span<NodeGroup* const> groups) noexcept;
 

@@ -1,6 +1,4 @@
-// The only file that includes hiredis, of which it uses only the reader. Sockets are created, written and
-// read elsewhere, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and
-// resolves names without a time limit.
+// The only file that includes hiredis, of which it uses only the reader (docs/protocol.md, hiredis).
 #include "reply_parser.hpp"
 
 #include <hiredis/hiredis.h>

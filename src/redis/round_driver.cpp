@@ -1,5 +1,3 @@
-// A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
-// when the server has answered its handshake (AUTH, SELECT and PING).
 #include "round_driver.hpp"
 
 #include <redlock/detail/memory.hpp>
@@ -73,8 +71,7 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // A round with several requests extends several leases. The SET of a lease may still be pending on
-    // another connection. The node would refuse an extension that overtakes this SET.
+    // Several requests are extensions of several leases, and each must follow its own SET.
     if (round_.requests().size() > 1)
         for (std::size_t i = 0; i < round_.requests().size(); ++i)
             if (round_.includes(node, i) &&
@@ -87,9 +84,8 @@ void RoundDriver::ask(std::size_t node) {
 /// Continues with a node after join(). If this round may not write on the connection yet, it is added to
 /// those that wait to write.
 ///
-/// The connection may break in proceed(), which then calls fail(). If the command is a release, fail() joins
-/// another connection and calls begin() for it. After that, the outer call of begin() has nothing left to
-/// do, because its connection is not the connection of the node any more.
+/// The connection may break in proceed(). Of a release, fail() then joins another connection and calls
+/// begin() for it, and the outer call of begin() has nothing left to do.
 void RoundDriver::begin(std::size_t node) {
     const auto* const connection = contacts_[node].connection;
     proceed(node);
@@ -112,9 +108,8 @@ bool RoundDriver::join(std::size_t node) {
     }
     contacts_[node].connection = connection;
     round_.on_join(node, worth_waiting_for);
-    // A release or the deletion of a description must be sent even if the round ends before the connection is
-    // ready. If the connection breaks while it is being made, a release must be sent again. Therefore it is
-    // queued on the connection now. on_sent() follows when the connection is established.
+    // A clean-up must be sent even if the round ends before the connection is ready. Therefore it is queued
+    // on the connection now. on_sent() follows when the connection is established.
     if (detail::cleans_up(round_.effect()) && !connection->ready()) write(node);
     return true;
 }
@@ -131,8 +126,7 @@ void RoundDriver::give_up(const Step& step) {
 
 // ---- Waiting
 
-/// Calls a recv() that blocks, in place of a poll() and a recv() that does not block. Returns false without
-/// waiting if the round waits for anything but one reply, or if the recv() could end after `until`.
+/// Calls a recv() that blocks, in place of a poll() and a recv() that does not block.
 ///
 /// The timeout of the recv() is half of node_timeout, and is set when the connection is made. The kernel
 /// makes this timeout longer. It rounds the timeout up to whole ticks, which are 10 ms or less, and adds
@@ -172,9 +166,7 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// Returns true if the commands may be sent now, and otherwise tells the round if they are held back. A
-/// release does not wait for the end of the handshake. If the server is frozen, it executes the release when
-/// it runs again.
+/// Returns true if the commands may be sent now, and otherwise tells the round if they are held back.
 bool RoundDriver::may_send(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     const bool may_write = connection.may_write(round_.effect(), now_);
@@ -195,13 +187,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return contacts_[node].connection && round_.is_connecting(node);
 }
 
-/// The command of a round as it is sent to one node. The QueueTerms of a command say what it does with the
-/// queue of waiting clients. Only a command with QueueTerms differs from node to node:
-///
-/// - The acquisition of a client that has waited in the queue of one node, its *home*, takes the client's
-///   ticket out of this queue. The other nodes get the acquisition without a queue.
-/// - If a release is sent to a node for the second time, the command says so, because the first one may have
-///   woken the next client in the queue.
+/// The command of a round as it is sent to one node. Only a command with QueueTerms differs from node to
+/// node: the acquisition of a waiter has them at its home node only, and a release that is sent to a node for
+/// the second time says so.
 struct RoundDriver::NodeCommand : detail::NotCopied {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -239,9 +227,8 @@ void RoundDriver::write(std::size_t node) {
     contacts_[node].connection->send(commands, *this, round_.awaits_answers());
 }
 
-/// One server must not have two votes, although two of the nodes can be addresses of it by mistake (rule D8
-/// in docs/rules.md). If it already answers for another node in this round, ends the part of this node, and
-/// returns true. A release is sent to both nodes nevertheless.
+/// One server must not have two votes (rule D8 in docs/rules.md). If it already answers for another node in
+/// this round, ends the part of this node, and returns true. A release is sent to both nodes nevertheless.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = contacts_[node].connection->run_id();
     if (run_id.empty() || round_.is_release()) return false;
@@ -276,11 +263,9 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     auto& connection = *contacts_[node].connection;
     const auto& reply = answer.reply;
     if (answer.is_form_refused(reply)) {
-        // The command can be sent in several forms. The server does not know the digest of the script, or
-        // refuses every digest, or the Redis user may not use the queue. The connection has recorded this, so
-        // it chooses another form now: with the whole script, or without the queue. Of several commands, the
-        // later ones are sent again as well, so that the replies keep the order of the requests. They are
-        // extensions, which may be executed twice.
+        // The connection has recorded the refusal, so it chooses another form now (Connection::send()). Of
+        // several commands, the later ones are sent again as well, so that the replies keep the order of the
+        // requests. They are extensions, which may be executed twice.
         stop_awaiting(node);
         write(node);
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
@@ -404,7 +389,7 @@ void RoundDriver::stop_awaiting(std::size_t node) noexcept {
 }
 
 /// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out on a
-/// connection that was ready, later rounds use another connection.
+/// connection that was ready, this drains (connection_choice.hpp).
 void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
     if (!contacts_[node].connection) return;
     stop_awaiting(node);

@@ -1,11 +1,8 @@
 // Executes the steps of a QuorumRound over real connections: sends the command of the round to the nodes,
-// takes their answers, and reports each event to the round.
-//
-// QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) has the connections
-// to one node. If the node is a Redis Cluster, NodeTable chooses the Node of one of its servers, and the
-// round goes to another one if a server says so (MOVED or ASK). Many rounds can share these connections. When
-// an answer comes, the Link (link.hpp) calls on_progress(). If the round can then continue, this wakes its
-// owner, which calls advance().
+// takes their answers, and reports each event to the round. If the node is a Redis Cluster, NodeTable chooses
+// the Node of one of its servers, and the round goes to another one if a server says so (MOVED or ASK). When
+// an answer comes, the Link calls on_progress(), which wakes the owner if the round can continue. The owner
+// calls advance().
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>
@@ -55,8 +52,7 @@ public:
     void finish();
 
     /// Reads the clock. The caller must read from the connections and call this function before it calls
-    /// advance() because the instant has passed. A reply that has come in time then counts although it is
-    /// read late.
+    /// advance() because the instant has passed. Otherwise a reply that has come in time would not count.
     void read_clock() { now_ = clock().now(); }
 
     /// Replaces the wait by one system call if the round waits for one reply only. Returns false, without

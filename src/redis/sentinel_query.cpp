@@ -18,8 +18,8 @@
 namespace redlock {
 namespace {
 
-/// The longest time for which the Sentinels are queried. The oldest answer is then not older than this when
-/// the connection to the server is begun. See `max_sentinel_silence` in connection_choice.hpp.
+/// The longest time for which the Sentinels are queried, so that no answer is older when the connection to
+/// the server is begun. See `max_sentinel_silence`.
 constexpr std::chrono::seconds longest{1};
 
 bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {

@@ -1,9 +1,6 @@
-// Finds the server of a node by asking all its Sentinels at the same time. A node can be a group of Redis
-// servers, of which the present master votes. Redis Sentinels are processes that watch such a group and name
-// its master. If the master fails, they make another server the master.
-//
-// More than half of the distinct Sentinels have to name the same server. A minority is not enough, because it
-// may be cut off from the others together with the former master, and go on naming it.
+// Finds the server of a node by asking all its Sentinels at the same time. Redis Sentinels are processes that
+// watch a group of servers and name its master. More than half of the distinct Sentinels have to name the
+// same server (docs/protocol.md, Promotion).
 #pragma once
 
 #include "../os/network.hpp"
@@ -58,9 +55,8 @@ struct SentinelCount {
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
 
 /// Asks all Sentinels of `node` over `network`, and returns the addresses of the server they name. Blocks for
-/// `node_timeout` at most, and for one second at most, because an answer must not be older when it is used.
-/// Returns without addresses soon after `stop` is requested. Call it at the end of a thread of its own,
-/// because it frees what OpenSSL keeps for the thread.
+/// `node_timeout` or one second at most. Returns without addresses soon after `stop` is requested. Call it at
+/// the end of a thread of its own, because it frees what OpenSSL keeps for the thread.
 Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop, Network& network);
 
 }  // namespace redlock

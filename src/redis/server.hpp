@@ -2,9 +2,7 @@
 //
 //     knowledge                                     | learned from
 //     ----------------------------------------------+-----------------------------------------------------
-//     whether it is expected to answer in time      | succeeded(), replied_late(), connected(), failed()
-//     (*trusted*), and otherwise when the next      |
-//     attempt to reach it, a *probe*, is due        |
+//     its health (node_health.hpp)                  | succeeded(), replied_late(), connected(), failed()
 //     the releases that it has to get again         | KeptReleases
 //     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
 //     first                                         |
@@ -15,10 +13,10 @@
 // All lanes and event loops of a RedisNodes share one object for each node, or for each server of a Redis
 // Cluster.
 //
-// Any thread may call the functions. Those that read or change the knowledge lock the mutex of the object for
-// themselves, but never during a system call (except for a random number after a failure). Those that say so
-// do not lock it while the node is *calm*: it has not failed since it has last answered in time. If each
-// round locked it, a thread of low priority could lose its processor with a mutex that the others need.
+// Any thread may call the functions. Most lock the mutex of the object, but never during a system call
+// (except for a random number after a failure). Those that say so do not lock it while the node is *calm*: it
+// has not failed since it has last answered in time. Otherwise threads of low priority could delay the rounds
+// (lane.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -62,19 +60,16 @@ public:
         bool probe_due = false;
         bool probed = false;  ///< a probe is under way
     };
-    /// If a late reply has come and the pause is over, the node is trusted again from now on. Does not lock
-    /// while the node is calm.
+    /// See NodeHealth::update(). Does not lock while the node is calm.
     Health health(Clock::time_point now) noexcept;
     /// Returns the choice of a connection for a command. Knows by itself whether the node is trusted, and
     /// whether a probe is due. Begins a probe if the command is one. Does not lock while the node is calm.
     detail::ConnectionChoice choose(detail::ConnectionSituation in, Clock::time_point now, Entropy& entropy);
 
-    /// Records that the server has answered the handshake of this connection. The node is trusted again. If
-    /// it fails once more, its next pause is longer than the last one. The next connection begins with the
-    /// same address.
+    /// Records that the server has answered the handshake of this connection. The next connection begins with
+    /// the same address.
     void connected(const Connection& connection) noexcept;
-    /// Records that the server has answered a command in time. The node is trusted again, and its next pause
-    /// is a short one. Does not lock while the node is calm.
+    /// Records that the server has answered a command in time. Does not lock while the node is calm.
     void succeeded() noexcept;
     /// Records that a reply has come that no round awaits. Does not lock while the node is calm.
     void replied_late() noexcept;

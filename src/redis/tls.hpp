@@ -3,13 +3,12 @@
 // way with and without TLS.
 //
 // The certificate's chain and its *name* are verified (rule D12). This file uses OpenSSL directly, because
-// the TLS of hiredis checks no name, and Debian 12 has hiredis without TLS. A build without OpenSSL uses
-// no_tls.cpp instead of tls.cpp.
+// the TLS of hiredis checks no name, and Debian 12 has hiredis without TLS. no_tls.cpp replaces tls.cpp in a
+// build without OpenSSL.
 //
-// A process may call exit() while other threads use TLS. OpenSSL then frees its own state although these
-// threads still use it. Therefore every use of OpenSSL here passes an ExitGate. The gate closes before
-// OpenSSL frees its state, and waits for the threads that are inside. After that every session fails, and no
-// object of OpenSSL is freed any more.
+// A process may call exit() while other threads use TLS. Therefore every use of OpenSSL here passes an
+// ExitGate, which closes before OpenSSL frees its state. After that every session fails, and no object of
+// OpenSSL is freed.
 #pragma once
 
 #include <redlock/endpoint.hpp>

@@ -1,8 +1,8 @@
 // The pause after failures in a row: it doubles with each failure, up to a limit, and has a random part.
 //
-// Each user of the class counts its failures itself, because each counts something else: the failures of a
-// node (node_health.hpp), the refusals of waiters that were woken (waiting.hpp), the exceptions of a leader's
-// work (leader.hpp). The pause between two attempts of acquire() does not grow. It is a plain random_pause().
+// Each user counts its own failures: those of a node (node_health.hpp), the refusals of waiters that were
+// woken (waiting.hpp), the exceptions of a leader's work (leader.hpp). The pause between two attempts of
+// acquire() does not grow. It is a plain random_pause().
 #pragma once
 
 #include <redlock/clock.hpp>

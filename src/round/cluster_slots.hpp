@@ -1,5 +1,4 @@
-// The slots of a Redis Cluster. A Cluster divides its keys into 16384 slots, and each of its masters serves
-// some of them. A command or a script may only use keys of one slot.
+// The slots of a Redis Cluster (docs/glossary.md). A command or a script may only use keys of one slot.
 #pragma once
 
 #include "../wire/key_names.hpp"

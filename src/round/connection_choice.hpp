@@ -1,21 +1,12 @@
-// Decides which connection to a node a command uses, and when the command is written. A node is one of the N
-// Redis masters that vote. A round sends one command to the nodes and counts their votes. A lane is a set of
-// connections to the nodes, which one thread or event loop uses at a time. The functions are pure: they have
-// no sockets and no clock.
+// Decides which connection to a node a command uses, and when the command is written. The functions are pure:
+// they have no sockets and no clock. docs/glossary.md explains *lane*, *current connection* and *collect*.
+// pending_replies.hpp says which command must follow which.
 //
-// All rounds of a lane use the same connection to a node, the *current* one, so commands to a node stay in
-// their order. The current connection *drains* if the node has timed out in a round, if a reply has been
-// missing for longer than node_timeout, or if another command than a release comes and it is not ready after
-// max_connecting. Its pending replies are still read, and the next command begins a fresh connection, which
-// becomes the current one. Then the order matters in two cases:
+// The current connection *drains* in these cases:
 //
-//     a release of a SET that is pending   | It follows the SET on the connection that drains, because the
-//                                          | key would stay if the SET came later.
-//     a SET after a release of its         | It goes to the fresh connection. If it overtakes the release,
-//     resource that is pending             | the node only refuses it.
-//
-// Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
-// connection, and go out together in one write. The number of pending commands is limited.
+// - The node times out in a round, on a connection that was ready (RoundDriver::leave()).
+// - A reply has been missing for longer than node_timeout (Node::check_silence()).
+// - choose_connection() demands a fresh connection in its place.
 #pragma once
 
 #include "../wire/verbs.hpp"
@@ -34,11 +25,10 @@ inline constexpr std::size_t max_collected_commands = 256;
 inline constexpr std::size_t max_collected_bytes = 65'536;
 /// The longest time for which a command is collected, even if the server sends no replies.
 inline constexpr std::chrono::milliseconds max_collecting{1};
-/// If Sentinels name the server: the longest time for which a connection without news is trusted to lead to
-/// the master. After that, the Sentinels may have named another server.
+/// If Sentinels name the server: the time of silence after which they may have named another one
+/// (may_write()).
 inline constexpr std::chrono::seconds max_sentinel_silence{1};
-/// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
-/// former master.
+/// The text of the error with which such a connection is disconnected.
 inline constexpr auto* may_be_former = "may be a former master's";
 /// The detail in the report of a node whose connection was not ready in time.
 inline constexpr auto* while_connecting = "while connecting";

@@ -23,7 +23,7 @@
 //                                    | on one on which nothing comes for a node_timeout → here, if it was
 //                                    | not sent again before, and its SET is not pending there
 //                                    | on one of too many draining connections, or on one that has drained
-//                                    | for as long as its keys live → dropped
+//                                    | for as long as its keys live, and for a minute → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late
 //                                    | its server serves no slot of the Cluster any more → the
 //                                    | KeptReleases of the server that serves the slot now

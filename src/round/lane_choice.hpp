@@ -31,34 +31,18 @@ struct LaneSituation {
     unsigned rounds_to_share = 0;
 };
 
-/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself: the lane
-/// that was used last of those that no round uses, if possible one on which no reply is missing, or a new
-/// one.
+/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself: a new one,
+/// or the last one used of those that no round uses, if possible one on which no reply is missing.
 ///
-/// This is asked only if no command that this one must not overtake is unanswered. Otherwise the round uses
-/// the lane of that command, even if another thread makes a round on it (but a SET follows a release only if
-/// no round uses the lane, see Lanes). The extensions of a watchdog leave out the nodes from which the reply
-/// is missing. The first row that applies decides:
-///
-///     situation                   | shares a lane
-///     ----------------------------+--------------
-///     the round of a watchdog     | no
-///     sharing is switched off     | no
-///     leader_is_stalled           | no
-///     rounds_to_share > 0         | yes
-///     rounds_to_share = 0         | no
+/// This is asked only if no command is unanswered that this one must not overtake. Otherwise the round uses
+/// the lane of that command, even if another thread makes a round on it. (A SET follows a release only if no
+/// round uses the lane. The extensions of a watchdog leave out the nodes of that command.)
 constexpr bool shares_lane(const LaneSituation& in) noexcept {
     return in.may_share && !in.of_watchdog && !in.leader_is_stalled && in.rounds_to_share > 0;
 }
 
-/// Threads share while this number is not 0. It counts down while few rounds are under way, so that a short
-/// pause does not end the sharing. Returns the number after a round has begun, with which `rounds` are under
-/// way:
-///
-///     rounds               | next
-///     ---------------------+-------------------
-///     more than processors | rounds_until_alone
-///     otherwise            | left - 1, or 0
+/// Returns the number that LaneSituation::rounds_to_share has after a round has begun, with which `rounds`
+/// are under way. It counts down while few are, so that a short pause does not end the sharing.
 constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::size_t processors) noexcept {
     if (rounds > processors) return rounds_until_alone;
     return left - std::min(left, 1U);
@@ -66,15 +50,8 @@ constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::
 
 // ---- Beside a leading thread
 
-/// Returns how long a thread whose round is in the inbox (lane.hpp) waits before it wakes the leading thread.
-/// Returns nothing if it does not wake it. `time_left` is the time until the deadline of the round. The first
-/// row that applies decides:
-///
-///     situation                            | wakes the leader
-///     -------------------------------------+---------------------
-///     time_left is at most max_collecting  | at once
-///     the round is the first in the inbox  | after max_collecting
-///     otherwise                            | not
+/// Returns how long a thread whose round is in the inbox waits before it wakes the leading thread, or nothing
+/// if it does not wake it (rule 2 in lane.hpp). `time_left` is the time until the deadline of the round.
 constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
     bool is_first, std::chrono::nanoseconds time_left) noexcept {
     if (time_left <= max_collecting) return std::chrono::nanoseconds{};

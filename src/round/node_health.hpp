@@ -1,14 +1,10 @@
-// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. A
-// node is one of the N Redis masters that vote. In a *round*, the client sends a command to the nodes and
-// counts their votes. This class is a circuit breaker. Each Server (server.hpp) has one.
+// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. This
+// class is a circuit breaker. Each Server (server.hpp) has one.
 //
-// A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
-// command, because the next probe is due. If the round ends before the connection is ready, the connection
-// goes on with its handshake. A waiter that tries to come back to its home node (waiting.hpp) begins a probe,
-// too, if one is due.
-//
-// If the outcome of a round depends on an untrusted node, the round asks it although no probe is due yet.
-// This decision is made by quorum_round.hpp. The attempt then counts as a probe.
+// A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node because
+// the next probe is due, or because its outcome depends on the node (QuorumRound::needs()). If the round ends
+// before the connection is ready, the connection goes on with its handshake. A waiter that tries to come back
+// to its home node (waiting.hpp) begins a probe, too, if one is due. A release never is a probe.
 //
 //     state     | meaning                                      | transitions
 //     ----------+----------------------------------------------+------------------------------------------------
@@ -59,9 +55,8 @@ public:
     bool probe_due(Clock::time_point now) const noexcept { return !trusted() && now >= next_probe_; }
     const NodeFailure& last_failure() const noexcept { return last_failure_; }
 
-    /// Trusts the node again if a late reply has come and its pause is over. The pause must be over, because
-    /// a node that is always late would otherwise delay every round by node_timeout, the time for which a
-    /// round waits for one node.
+    /// Trusts the node again if a late reply has come and its pause is over. Otherwise a node that is always
+    /// late would delay every round by node_timeout.
     void update(Clock::time_point now) noexcept {
         if (now >= next_probe_) trust_late_replies();
     }

@@ -1,5 +1,5 @@
 // The replies that a connection to one node still has to read. This class decides to which command a reply
-// belongs, so that no reply is ever taken for the reply to another command (rule D1 in docs/rules.md).
+// belongs (rule D1 in docs/rules.md), and which command must follow which.
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
 // *requester* of a command is the round that has sent it, and awaits its reply. The round can end before each
@@ -28,8 +28,11 @@
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
 // this owner is pending behind it: after that, nothing of this owner matters. The owner of an enter_queue is
-// the ticket. The next SET of a resource may overtake its release, but is then refused by the old key. So the
-// class also remembers the resources of releases, and the SET prefers their lane (Lanes).
+// the ticket.
+//
+// The next SET of a resource should follow its release, but need not: if it overtakes the release, the old
+// key refuses it. So the class also remembers the resources of releases, and the SET prefers their lane
+// (Lanes).
 #pragma once
 
 #include <redlock/clock.hpp>

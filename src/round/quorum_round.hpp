@@ -3,9 +3,8 @@
 //
 // ---- What a round is
 //
-// A round sends a command, such as a SET, to the nodes, and counts their votes (nodes.hpp). Most commands,
-// such as an acquisition, need the grants of a majority of the N nodes, the command that enters a queue needs
-// one, and a query none.
+// A round sends a command, such as a SET, to the nodes, and counts their votes (nodes.hpp). VotesNeeded in
+// verbs.hpp says how many grants it needs.
 //
 // Most rounds have one request. A watchdog extends several locks in one round, with a request for each. All
 // requests of a round have the same verb. The commands for one node are sent together.
@@ -19,9 +18,8 @@
 //     node_timeout           | the time that one node may take in this round, including connecting
 //     round_order            | how an acquisition asks the trusted nodes: one after the other
 //                            | (Round::sequential) or all at once
-//     health of each node    | *trusted*: the node is expected to answer in time. *untrusted*: the node has
-//     (node_health.hpp)      | failed. It first is in *back-off*, a pause in which most rounds send nothing to
-//                            | it. After the pause its *probe* is due: one round may try to reach the node.
+//     health of each node    | *trusted* or *untrusted*. An untrusted node is in *back-off* until its *probe*
+//                            | is due (node_health.hpp).
 //
 // The votes on each request are counted separately:
 //
@@ -61,13 +59,10 @@
 // In the step `ask`, there are two exceptions:
 //
 // - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
-//   later. The driver does not postpone the node if its probe is due, if the command is a release, or if the
-//   outcome of the round depends on this node (needs()). choose_connection() decides this
-//   (connection_choice.hpp). It also postpones an untrusted node if a connection would have to be made only
-//   to delete a holder description.
-// - The driver can *exclude* a request from the node, that is, not send this request there. It does so if the
-//   request must follow a command that is unanswered on a draining connection to the node. For example, on
-//   the connection of the round, an extension could arrive before its SET, and the node would refuse it.
+//   later. choose_connection() decides this (connection_choice.hpp). A node is not postponed if its probe is
+//   due, if the outcome of the round depends on it (needs()), or if the command is a release.
+// - The driver can *exclude* a request from the node, that is, not send this request there, because it would
+//   have to follow a command on a draining connection to the node (pending_replies.hpp).
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
 // clients from the lock, and because a second deletion does no harm. The command that deletes a holder
@@ -75,14 +70,11 @@
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
-//     the node is untrusted                  | it may be postponed           | it is never postponed
 //     the round is impossible, a stop was    | no further node is asked      | the remaining nodes are asked
 //     requested, or the caller's deadline    |                               |
 //     has passed                             |                               |
 //     the round ends while the connection    | nothing is sent to the node   | the release is sent later: it
 //     to the node is being made              |                               | was *queued* on the connection
-//     the connection to the node breaks      | the vote of the node stays    | the release is sent once more,
-//                                            | unknown                       | on another connection
 //
 // ---- The stages of one node
 //
@@ -272,9 +264,7 @@ public:
         must_recount_ = true;
     }
 
-    /// Records that the connection is ready, but that the driver may not write on it yet. This can happen if
-    /// rounds share the connection: too many replies are pending, other rounds write first, or Sentinels name
-    /// the server, which has to answer an earlier command before (may_write() in connection_choice.hpp).
+    /// Records that the connection is ready, but that the driver may not write on it yet (may_write()).
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
     /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
@@ -403,8 +393,7 @@ public:
     /// - The further grants of only the nodes that are being asked would not be enough.
     ///
     /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
-    /// of the earlier phases have been silent for half a node_timeout. After a refusal, an acquisition needs
-    /// no further node, so that attempts that compete for a lock end soon.
+    /// of the earlier phases have been silent for half a node_timeout. For a refusal, see worth_asking().
     bool needs(std::size_t node) const {
         if (refused_to_acquire()) return false;
         const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
@@ -709,8 +698,7 @@ private:
 
     /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
-    /// that has come in time, but was not read because this process was suspended. (A lane reads before that,
-    /// see Lane::Asker::reads_first.)
+    /// that has come in time, but was not read because this process was suspended.
     std::optional<std::size_t> find_overdue() {
         if (!overdue_) return std::nullopt;
         for (std::size_t node = 0; node < size_; ++node)

@@ -1,6 +1,5 @@
-// What commands on other lanes must not overtake: the late replies of a lane (lane.hpp), and its rounds that
-// their threads have left. A release must not overtake its SET (rule B5 in docs/rules.md), and a SET should
-// not overtake the release of its resource: the old key would refuse it.
+// What commands on other lanes must not overtake (pending_replies.hpp): the late replies of a lane, and its
+// rounds that their threads have left (lane.hpp).
 #pragma once
 
 #include <redlock/detail/memory.hpp>
