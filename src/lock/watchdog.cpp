@@ -1,5 +1,4 @@
-// The threads of a Watchdog: one for each Nodes whose locks it extends. Each thread takes the turns of one
-// BlockingRenewals.
+// The threads of a Watchdog: one for each Nodes whose locks it extends, with a BlockingRenewals.
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
@@ -120,9 +119,7 @@ void Watchdog::remove(const detail::Acquisition& acquisition) noexcept {
     if (auto* const impl = impl_.load(); impl->in_owning_process()) impl->remove(acquisition);
 }
 
-/// Returns the state of this process. A child of fork() has a copy of the watchdog but none of its threads.
-/// It creates a state and threads of its own when it first needs them, and does not touch the parent's (rule
-/// D10).
+/// Returns the state of this process. A child of fork() makes one with threads of its own (rule D10).
 Watchdog::Impl& Watchdog::in_this_process() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;

@@ -7,7 +7,7 @@ namespace redlock {
 AsyncNodes::AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock, Entropy& entropy)
     : context_(std::make_shared<loop::Context>(nodes, event_loop, clock, entropy)) {}
 
-/// A child of fork() must not touch the parent's loop. Therefore the context is never destroyed there.
+/// In a child of fork(), the context of the parent is kept for ever.
 AsyncNodes::~AsyncNodes() {
     if (context_->in_owning_process())
         context_->shut_down();

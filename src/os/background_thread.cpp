@@ -60,8 +60,7 @@ private:
         std::vector<std::thread*> threads{};  // guarded by mutex
     };
 
-    /// Returns the list of this process. A child of fork() needs a new list. It has none of its parent's
-    /// threads, and the mutex of the old list may be locked for ever.
+    /// Returns the list of this process. A child of fork() makes a new one.
     static List& of_this_process() {
         auto* known = list_.load();
         while (!known || known->process != this_process()) {

@@ -43,8 +43,7 @@ public:
 
 private:
     // The state consists of the number of threads inside, the bit `closed`, and the number of the process to
-    // which both belong. In a child of fork() the threads of the parent do not exist, so a state of the
-    // parent counts as empty.
+    // which both belong. In a child of fork(), a state of the parent counts as empty.
     static constexpr std::uint64_t closed = 0x8000;
     static constexpr std::uint64_t count = closed - 1;
     static std::uint64_t process() noexcept { return static_cast<std::uint64_t>(this_process()) << 16; }

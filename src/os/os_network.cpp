@@ -182,8 +182,7 @@ private:
     struct Write {
         int fd;
         std::int64_t process = this_process();
-        /// Does nothing in a child of fork() that requests the stop. The thread that waits is not in the
-        /// child, and the child may have closed the descriptor.
+        /// Does nothing in a child of fork() that requests the stop.
         void operator()() const noexcept {
             if (process == this_process()) (void)!::write(fd, "", 1);
         }
@@ -227,8 +226,7 @@ std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function fu
 
 namespace {
 
-/// In a child of fork(), does nothing: the thread that waits is not in the child, and the child may have
-/// closed the descriptors.
+/// Does nothing in a child of fork().
 class OsWakeup final : public Wakeup {
 public:
     explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}

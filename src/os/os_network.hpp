@@ -17,12 +17,9 @@
 namespace redlock {
 
 /// The open descriptors of an OsNetwork. A child of fork() uses the list to close its copies. It may neither
-/// lock a mutex nor allocate memory for that, because another thread of the parent may have been in the
-/// middle of a change. Therefore the list is lock-free.
-///
-/// A child may have closed its copies itself, as daemons do, and then other files can have their numbers.
-/// Therefore the list has the device and the inode of each descriptor, and the child closes only descriptors
-/// that still have them.
+/// lock a mutex nor allocate memory for that (docs/architecture.md, After a fork()). Therefore the list is
+/// lock-free. It has the device and the inode of each descriptor, and the child closes only descriptors that
+/// still have them.
 class OpenDescriptors : detail::NotCopied {
 public:
     ~OpenDescriptors();

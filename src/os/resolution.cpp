@@ -27,9 +27,8 @@ struct LookUps {
     std::map<std::string, std::weak_ptr<Resolution>> by_name{};  // guarded by mutex
 };
 
-/// Returns the look-ups of this process. A child of fork() needs new ones. The threads of its parent do not
-/// exist in it, and the old mutex may be locked for ever. The object is never destroyed, because a look-up
-/// may outlive main().
+/// Returns the look-ups of this process. A child of fork() makes new ones. The object is never destroyed,
+/// because a look-up may outlive main().
 LookUps& look_ups() {
     static std::atomic<LookUps*> current = nullptr;
     auto* known = current.load();
@@ -157,9 +156,8 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
     return known({.addresses = {address}});
 }
 
-/// In a child of fork(), the thread does not exist, and the descriptors may belong to other files. A new
-/// thread of the child may have the identifier of the old one. Therefore the object of the thread is kept for
-/// ever there: it must be neither joined nor detached.
+/// In a child of fork(), the object of the thread is kept for ever: it must be neither joined nor detached,
+/// because a new thread of the child may have its identifier.
 Resolution::~Resolution() {
     if (process_ != this_process()) {
         (void)thread_.release();

@@ -164,7 +164,6 @@ RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
       has_cluster_(std::ranges::any_of(endpoints, [](const auto& it) { return !it.seeds.empty(); })),
       impl_(nullptr) {
-    // A server of a Cluster that was promoted need not know all keys, and nothing shows that it was promoted.
     detail::require(!has_cluster_ || options.quarantine == options.quarantine.zero(),
                     "NodesOptions::quarantine", options.quarantine,
                     "be 0 if a node is a Redis Cluster, because its replicas are promoted without a bound on "
@@ -172,8 +171,7 @@ RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     impl_ = new Impl(configs_of(std::move(endpoints), options), options);
 }
 
-/// In a child of fork() the destructor only closes the child's copies of the sockets. Another thread of the
-/// parent may have been changing the rest during the fork.
+/// In a child of fork() the destructor only closes the copies of the sockets.
 RedisNodes::~RedisNodes() {
     auto* const impl = impl_.load();
     if (impl->in_owning_process())
@@ -199,8 +197,7 @@ std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
     return own().loop_group_in(loop, scheduler);
 }
 
-/// Returns the state of this process. A child of fork() creates a state of its own and closes its copies of
-/// the parent's sockets. The connections of the parent stay as they are (rule D10).
+/// Returns the state of this process. A child of fork() makes one of its own (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;

@@ -138,8 +138,7 @@ public:
           timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
           nodes_(nodes, *this) {}
 
-    /// Returns true in a child of fork(). There the object must be neither used nor destroyed, because the
-    /// mutex may be locked for ever, and the descriptors may belong to the parent as well.
+    /// Returns true in a child of fork(), which must neither use nor destroy the object.
     bool belongs_to_parent() const noexcept { return process_ != this_process(); }
     std::recursive_mutex& mutex() noexcept { return mutex_; }
     AsyncNodes& nodes() noexcept { return nodes_; }
