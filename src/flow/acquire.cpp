@@ -29,10 +29,8 @@ Flow Acquire::run() {
 
 Flow Acquire::run_in_queue() {
     if (nodes().contended().contains(request_.resources.front())) {
-        // Other clients have held the resource or waited for it a moment ago, so this client queues before
-        // its first attempt. The attempt must follow before the deadline, because only an attempt can report
-        // that the resource is held. latest_attempt() leaves time for it, as if an earlier one had taken half
-        // a node_timeout.
+        // The attempt must follow before the deadline, because only an attempt can report that the resource
+        // is held. latest_attempt() leaves time for it, as if an earlier one had taken half a node_timeout.
         const auto waiting =
             place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
         co_await waiting;

@@ -16,16 +16,15 @@ namespace redlock::flow {
 
 /// Acquires the resources of one request: makes attempts until one succeeds, no further one can succeed, or a
 /// limit is reached. While another client holds the resource, a fair request waits in the queue
-/// (waiting.hpp). A request for several resources does not queue, because it would block the others while it
-/// waits for one of them. The arguments must outlive the object.
+/// (waiting.hpp), unless it has several resources: it would block the others while it waits for one of them.
+/// The arguments must outlive the object.
 ///
 /// With Acquires::one, the resources of the request are the slots of a semaphore (semaphore.hpp), of which
 /// one is acquired: a random one, or if it is held, one after another of the slots that may be free
 /// (Verb::exist). Each try of a slot is an object of the class Attempt. All tries together count as one
 /// attempt. A semaphore has no queue.
 ///
-/// If the flow is destroyed before its end, or has thrown an exception, for_each_unreleased() has the
-/// commands that are left to do. If the lease was acquired just before, they include its release.
+/// After the flow was destroyed or has thrown, for_each_unreleased() has the commands that are left to do.
 class Acquire final : public Steps {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
@@ -42,8 +41,8 @@ public:
     /// Returns the outcome of the last attempt, with what the queue has reported. An attempt that the
     /// deadline has cut short counts only if it is the first.
     Result take_result() noexcept;
-    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown: the
-    /// release of the attempt, and the one that leaves the queue. The commands are valid during the call, and
+    /// Calls `send` with each command that is left to do: the release of the attempt, also if it has acquired
+    /// the lease just before, and the one that leaves the queue. The commands are valid during the call, and
     /// need not be awaited. If `send` throws, the function can be called again. It must not be called if the
     /// flow has ended without an exception.
     template <class Send>

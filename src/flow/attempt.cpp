@@ -114,12 +114,9 @@ Flow Attempt::run() {
 // ---- The fencing token
 //
 // Each node counts the holders of a resource, and grants a lock with its new count. The token is the largest
-// of these counts. A later holder must get a larger one, so a majority of the nodes must have counted up to
-// the token: the next holder needs grants of a majority, and at least one of these nodes has counted up to
-// the token. docs/protocol.md has the details.
+// of these counts, once a majority of the nodes has counted up to it. docs/protocol.md has the reasons.
 //
-// A node that restarts begins to count with its wall clock. So that it does not begin below the others, a
-// node refuses to raise its count to one that is ahead of its wall clock by more than a day and twice
+// A node refuses to raise its count to one that is ahead of its wall clock by more than a day and twice
 // NodesOptions::quarantine.
 //
 // In these functions, `tally` has the votes of the round that acquired, and `raised` those of a round that

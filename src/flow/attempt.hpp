@@ -10,9 +10,6 @@
 namespace redlock::flow {
 
 /// One attempt. The arguments must outlive it.
-///
-/// If the flow is destroyed before its end, or has thrown an exception, unreleased() is the release that is
-/// left to do. The same holds if the lease was acquired, and its receiver has not taken it.
 class Attempt final : public Steps {
 public:
     /// `queue` has the ticket of a client that has waited in the queue, and is null for any other client.
@@ -31,10 +28,10 @@ public:
     const Tally& votes() const noexcept { return round_.tally; }
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error);
-    /// Returns the release of the keys that the attempt has set, unless it has released them already. If no
-    /// key can be left, returns nothing. If the attempt was fair, the release also wakes the next waiter. If
-    /// such a release may have been sent before, by run() or after an earlier call, it is marked as repeated.
-    /// The request is valid as long as this object.
+    /// Returns the release that is left to do if the flow was destroyed or has thrown, or if the receiver of
+    /// the lease has not taken it. If no key can be left, returns nothing. If the attempt was fair, the
+    /// release also wakes the next waiter, and is marked as repeated if such a release may have been sent
+    /// before. The request is valid as long as this object.
     std::optional<Request> unreleased() noexcept;
 
 private:

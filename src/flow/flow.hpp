@@ -191,9 +191,8 @@ struct PendingPause {
     const std::stop_token* stop;
 };
 
-/// The turn of a waiter (waiting.hpp) to enter the queue. In an event loop, only the first waiters of each
-/// resource get a turn, and the others wait in the loop (loop/local_queues.hpp). The blocking front gives
-/// each waiter its turn at once.
+/// The turn of a waiter to enter the queue (loop/local_queues.hpp). The blocking front gives each waiter its
+/// turn at once.
 struct Turn {
     Resources resource;
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first

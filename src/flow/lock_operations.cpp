@@ -51,8 +51,7 @@ ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::millis
 /// Otherwise add() makes the watchdog compute its plan again, so that it reports the loss.
 Flow ExtendLock::run() {
     auto& state = *lock_.state;
-    // The clock is read before the lease. Otherwise a renewal by the watchdog in between could make a valid
-    // lease look lapsed.
+    // The clock is read before the lease, as in LeaseView::remaining().
     const auto now = state.clock().now();
     before_ = state.lease(acquisition_);
     if (before_.empty() || before_.released) co_return Errc::not_held;

@@ -86,9 +86,8 @@ Flow PlaceInQueue::await_turn() {
     co_return std::error_code{};
 }
 
-/// Makes sure that the waiter listens at a home node. `listens_` is false afterwards if there is none. It
-/// leaves a home node that has failed at once. After shortest_stay, it also goes to an earlier node, but
-/// leaves its queue only when it listens there.
+/// Makes sure that the waiter listens at a home node (docs/waiting.md, Another home node). `listens_` is
+/// false afterwards if there is none.
 Flow PlaceInQueue::find_home() {
     listens_ = false;
     if (!waiter_) co_return std::error_code{};
@@ -123,11 +122,7 @@ void PlaceInQueue::begin_to_listen() {
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
-/// making.
-///
-/// Attempts that collide with those of other waiters are followed by a pause. If the failed attempt came
-/// after a message, a message in the pause leads to no attempt: the waiter asks again when the pause is over.
-/// Otherwise a faulty home node could cause attempts without end.
+/// making. If a message in a pause leads to none (WaiterTiming), waits for the end of the pause.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -200,8 +195,7 @@ Flow PlaceInQueue::await_message() {
     co_return std::error_code{};
 }
 
-/// If no node has refused to keep a queue, all have failed as home nodes. This can pass quickly, so the
-/// waiter makes a pause and an attempt, which shows which nodes answer.
+/// If no node has refused to keep a queue, all have failed. An attempt then shows which nodes answer.
 Flow PlaceInQueue::wait_without_home() {
     collect_refusals();
     wake_ = Wake::no_queue;
@@ -274,9 +268,8 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
 }
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
-/// processed it, the waiter disconnects. Otherwise a release could wake it although it does not expect that.
-/// If the command was sent, and the round was decided before the reply came (`not_awaited`), the node will
-/// process it.
+/// processed it, the waiter disconnects. Otherwise a release could wake it in vain. A command that was sent,
+/// but is `not_awaited`, will be processed.
 void PlaceInQueue::record_departure(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)
@@ -295,9 +288,8 @@ void PlaceInQueue::lose_connection() {
     homes_[home] = same_home_again;
 }
 
-/// Is called when the home node does not know the subscription of this waiter. For example, the connection
-/// leads to a former master, or to a server that was reset. The waiter listens there again over a new
-/// connection. If this does not help, it goes to another node.
+/// Is called when the home node does not know the subscription (docs/waiting.md, A lost subscription). The
+/// waiter subscribes there again once, and then goes to another node.
 void PlaceInQueue::lose_subscription() {
     const auto home = waiter_->home();
     leave_home(Errc::lost);

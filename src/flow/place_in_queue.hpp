@@ -44,8 +44,7 @@ namespace redlock::flow {
 ///               |                                              | → away
 ///     reserved  | its own question has reserved the resource   | as woken
 ///
-/// An attempt that the waiter makes although it was not woken changes no state. leave() takes the ticket out
-/// of the queue. If a flow is destroyed before its end, or throws, for_each_unreleased() does so.
+/// An attempt that the waiter makes although it was not woken changes no state.
 class PlaceInQueue final : public Steps {
 public:
     /// All arguments must outlive the object. Each wait ends at `until` at the latest, or when a stop is
@@ -84,8 +83,8 @@ public:
     /// Returns when each wait ends at the latest.
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown. The
-    /// command takes a ticket out of a queue, and is valid during the call.
+    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown: it takes
+    /// a ticket out of a queue, and is valid during the call.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());

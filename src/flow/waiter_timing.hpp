@@ -1,5 +1,5 @@
 // Decides when a waiter asks its home node, and when it makes an attempt although nobody has woken it.
-// docs/waiting.md has these times. The class has no clock: the flows of PlaceInQueue report what happens, and
+// docs/waiting.md has these times, and their reasons. The flows of PlaceInQueue report what happens, and
 // when.
 #pragma once
 
@@ -22,19 +22,17 @@ public:
     /// must outlive the object.
     WaiterTiming(Clock::time_point now, std::chrono::milliseconds longest_pause, Entropy& entropy);
 
-    /// Records that it is the turn of this waiter: its questions go to the home node from now on. Before,
-    /// other waiters of this loop have asked the home node and made attempts. So the time without an attempt
-    /// and the time without a holder begin now, and an attempt that was due before is due in 7 to 14 s.
+    /// Records that it is the turn of this waiter: its questions go to the home node from now on. The time
+    /// without an attempt and the time without a holder begin now, and an attempt that was due before is due
+    /// in 7 to 14 s.
     void begin_turn(Clock::time_point now);
 
-    /// Records that the waiter has come to another home node. The other waiters may come there, too, and in
-    /// any order. So a waiter that is the first there makes an attempt only if it is still the first after a
-    /// poll interval. Otherwise it could overtake older waiters because it has arrived before them.
+    /// Records that the waiter has come to another home node. If it is the first there, it makes no attempt
+    /// for a poll interval, because older waiters may come there later.
     void arrive(Clock::time_point now) noexcept { last_attempt_ = now; }
 
     /// Records a report of the home node. Returns true if the waiter makes an attempt now, although it was
-    /// not woken. docs/waiting.md has the table of these cases. An attempt because the node has reported no
-    /// holder is made once until the node reports a holder again.
+    /// not woken. An attempt because the node has reported no holder is made once until it reports one again.
     bool begins_attempt(const QueuePlace& place, Clock::time_point now);
 
     /// Returns when to ask the home node again if no message comes. `place` is its last report. Is called
@@ -45,12 +43,8 @@ public:
     void end_attempt(Clock::time_point now);
 
     /// Records, after end_attempt(), that another client has refused an attempt of the woken waiter, and how
-    /// long the attempt took. It has probably collided with a waiter of another home node: each has got some
-    /// votes, and none a majority. So that they do not collide again and again, a *pause* begins from the
-    /// second call on, which doubles with each call. In the pause, a question must not reserve the resource.
-    /// If another client had woken the waiter for the failed attempt, a message in the pause leads to no
-    /// attempt before the pause is over, unless one is due. The longest pause is that of LockOptions::retry,
-    /// which counts as at least 10 ms and at most 10 s.
+    /// long the attempt took. From the second call on, a *pause* begins. In the pause, a question must not
+    /// reserve the resource, and after an attempt that another client has caused, a message leads to none.
     void failed_when_woken(WokenBy by, Clock::duration took);
 
     /// Returns when an attempt is made whatever the home node reports.

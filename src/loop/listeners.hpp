@@ -1,6 +1,5 @@
-// The connections on which the waiters of one event loop receive the messages that wake them
-// (LockOptions::fair). All waiters of a loop share one *listener* for each node. It is subscribed to one
-// channel. A message names the ticket of a waiter, and thus finds the waiter.
+// The connections on which the waiters of one event loop receive the messages that wake them. All waiters of
+// a loop share one *listener* for each node. Each message names the ticket of its waiter.
 //
 //     listener    | meaning                                        | transitions
 //     ------------+------------------------------------------------+-----------------------------------------
@@ -13,9 +12,9 @@
 //                 |                                                | the last user leaves → none; the node
 //                 |                                                | keeps the connection for the next waiter
 //
-// A ticket is *gone* if its waiter has left the node. The waiter has sent a command that takes the ticket out
-// of the queue, but this command can be lost, for example if the node has failed. A release can then wake the
-// ticket. The message is *given back*: the ticket is withdrawn, and the withdrawal wakes the next waiter.
+// A ticket is *gone* if its waiter has left the node. The command that takes it out of the queue can be lost,
+// so a release can still wake the ticket. The message is then *given back*: the ticket is withdrawn, and the
+// withdrawal wakes the next waiter.
 #pragma once
 
 #include <redlock/clock.hpp>

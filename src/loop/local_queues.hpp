@@ -1,7 +1,6 @@
-// The waiters of one event loop that wait in queues (LockOptions::fair), by resource. Only the first few
-// waiters of each resource are in the queue of their home node. The others wait here for their turn. So the
-// home node gets as few questions from ten thousand waiters as from four. The order of the waiters stays the
-// same: the node always has the oldest waiters of each loop, and each enters its queue with its age.
+// The waiters of one event loop that wait in queues (LockOptions::fair), by resource. The oldest waiters of
+// each resource have a *turn*: they are in the queue of their home node. The others wait here.
+// docs/waiting.md has the reasons (Many waiters in an event loop).
 #pragma once
 
 #include <redlock/algorithm/waiting.hpp>
@@ -30,14 +29,11 @@ public:
     /// This number of waiters of each resource has a turn. If one of them gets the resource, the next ones
     /// are in the queue of the node already.
     static constexpr std::size_t with_turn = 4;
-    /// The limit of turns. It is higher, because a waiter keeps its turn if an older one, whose first attempt
-    /// took longer, comes later.
+    /// The limit of turns, if older waiters join later.
     static constexpr std::size_t most_with_turn = 8;
-    /// A waiter also makes attempts without a turn, because its home node may report something false. This is
-    /// the shortest time between two of these attempts of one queue.
+    /// The shortest time between two attempts of one queue that waiters make without a turn.
     static constexpr Clock::duration time_between_attempts = std::chrono::milliseconds{25};
-    /// How long no such attempt is made after a waiter that had a turn has left the queue. While the queue
-    /// moves, the attempts would only overtake older waiters.
+    /// How long no such attempt is made after a waiter that had a turn has left the queue.
     static constexpr Clock::duration quiet_time = algorithm::poll_interval;
 
     class Place;

@@ -1,5 +1,4 @@
-// The operations of an event loop: each job runs a flow, for which it makes the rounds and pauses without
-// blocking.
+// The operations of an event loop: each job runs a flow.
 #include "lock_jobs.hpp"
 
 #include <redlock/algorithm/acquire.hpp>

@@ -71,7 +71,7 @@ public:
 private:
     void wake() noexcept override { task_.wake(); }
     std::optional<Clock::time_point> step() {
-        // The wait has lasted until its end. All sockets are read before advance(), which may give up a node.
+        // The wait has lasted until its end (RoundDriver::read_clock()).
         if (until_ && group_.now() >= *until_) {
             group_.read_all();
             round_->read_clock();
@@ -102,8 +102,7 @@ std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
     return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.nodes(), clock());
 }
 
-/// Without memory, a release of a broken connection cannot be sent again yet. proceed(), which also watches
-/// the connections again, then tries again. An exception would end the loop of the program.
+/// Without memory, proceed() tries again. An exception would end the loop of the program.
 void LoopGroup::on_ready(int fd) {
     const int ready = network_.watches().on_ready(fd);
     for (auto& it : watched_) it.ready = it.ready || it.fd == ready;
@@ -149,15 +148,14 @@ void LoopGroup::proceed() {
 
 /// Collects the connections to watch: those of the listeners, and while a round is under way, all others.
 /// Otherwise only those on which a release has no reply although its round is over. A loop must be able to
-/// end, so these are not watched for ever. The first row that applies says until when. Afterwards the next
-/// round reads what has come.
+/// end, so these are watched until an instant, which the first row that applies decides:
 ///
 ///     the release            | until               | because
 ///     -----------------------+---------------------+-----------------------------------------------------
 ///     is not written (whole) | the longest ttl     | by then its keys have expired. If it is one of a thread
 ///                            | after the rounds    | or of another loop, they send it then (KeptReleases).
-///     is written             | node_timeout after  | the server has it; it is only sent again if the
-///                            | the rounds          | connection breaks
+///     is written             | node_timeout after  | by then proceed() has called check_silence(), and
+///                            | the rounds          | the next round reads what comes later
 ///
 /// Returns the instant at which the first of these limits ends.
 Clock::time_point LoopGroup::find_connections_to_watch() {
@@ -178,8 +176,7 @@ Clock::time_point LoopGroup::find_connections_to_watch() {
     return next;
 }
 
-/// Writes what the operations have left to write, and waits a millisecond for the sockets at most. From then
-/// on, these connections do not collect commands.
+/// Writes what the operations have left to write, and waits a millisecond for the sockets at most.
 void LoopGroup::detach() noexcept {
     listeners_.drop_all();
     for (const auto& node : group_.nodes()) node->listeners().drop_all();

@@ -21,8 +21,8 @@ namespace redlock::loop {
 
 class LoopGroup;
 
-/// The groups of loops that were shut down before their RedisNodes was destroyed. They may have unsent
-/// releases, which the destructor of the RedisNodes sends. All threads may share it.
+/// The groups of loops that were shut down before their RedisNodes was destroyed, because they may have
+/// unsent releases. All threads may share it.
 class FormerGroups {
 public:
     /// Keeps the group until close(). Each later call of this function or of unused() drops the groups that
@@ -31,8 +31,7 @@ public:
     void add(std::shared_ptr<LoopGroup> group);
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;
-    /// Sends the unsent releases of all groups, and those of the threads. Blocks for one node_timeout at
-    /// most.
+    /// Sends the unsent releases of all groups, and those of the threads, see Lanes::close().
     void close(Lanes& threads) noexcept;
     bool closed() const noexcept {
         const std::lock_guard guard{mutex_};
@@ -80,8 +79,8 @@ public:
 
     /// Returns the nodes, which FormerGroups closes after detach().
     NodeGroup& nodes() noexcept { return group_; }
-    /// Sends as much of the unsent releases as the sockets accept. Returns true if nothing is left to do, or
-    /// if one node_timeout has passed since detach(). The destructor then sends nothing.
+    /// Sends as much of the unsent releases as the sockets accept. Returns true, and gives up the rest, if
+    /// nothing is left to do, or if one node_timeout has passed since detach().
     bool close_if_done() noexcept;
 
 private:

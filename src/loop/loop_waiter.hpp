@@ -1,5 +1,4 @@
-// A client that waits for a resource in an event loop (LockOptions::fair). It waits for its turn among the
-// waiters of the loop, and then listens at a home node together with them.
+// A client that waits for a resource in an event loop: for its turn, and then at a home node.
 #pragma once
 
 #include <redlock/nodes.hpp>

@@ -22,8 +22,7 @@ public:
 
     Clock& clock() noexcept override { return queue_.clock(); }
     void add(detail::Acquisition acquisition) override;
-    /// Ends the extension of an acquisition. An extension may be under way. It cannot do harm after a
-    /// release, because it changes only a key that still has the owner.
+    /// Ends the extension of an acquisition. An extension may be under way (rule B7 in docs/rules.md).
     void remove(const detail::Acquisition& acquisition) noexcept override;
     /// Ends all extensions, at the shutdown of the loop.
     void shut_down() noexcept;
