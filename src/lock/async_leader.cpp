@@ -1,4 +1,4 @@
-// AsyncLeader: campaigns for a lock, has the work done while the lock is held, and resigns, in an event loop.
+// AsyncLeader: does what the state of its TermSequence says (term_sequence.hpp), in an event loop.
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/async_leader.hpp>
 #include <redlock/detail/memory.hpp>

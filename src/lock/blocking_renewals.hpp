@@ -1,5 +1,4 @@
-// The watchdog of a thread: takes the turns of a RenewalQueue, and blocks while it makes a round. Watchdog
-// runs a thread for each such object.
+// The watchdog of a thread: takes the turns of a RenewalQueue, and blocks while it makes a round.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -1,7 +1,4 @@
-// A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. Then
-// the Leader pauses. If the lock cannot be extended, the work gets a stop request before the lock ends. In
-// the time between (LeaderOptions::margin), the work can stop. No other leader can be elected yet.
-// term_sequence.hpp decides what comes next.
+// Leader: does what the state of its TermSequence says (term_sequence.hpp), in the calling thread.
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/leader.hpp>
 
@@ -49,8 +46,7 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // The clock is read first. If the lease is extended after that, valid_until() is the new end. In the
-    // reverse order, the result could be zero although the lease has just been extended.
+    // The clock is read before the lease, as in LeaseView::remaining().
     const auto now = acquisition_.state->clock().now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }

@@ -31,12 +31,10 @@
 //
 // From each state, forget() leads to free. All other calls leave the state as it is.
 //
-// The lease can be used until `valid_until`, except in the states free and releasing. With
-// LockOptions::margin, the loss is reported that much before `valid_until`, so that the holder can finish its
-// work.
+// The lease can be used until `valid_until`, except in the states free and releasing. renewal_plan.hpp says
+// when its loss is reported.
 //
-// Each acquisition has a number. A function that is called with the number of an earlier acquisition does
-// nothing. The caller of a function with the suffix _locked has locked mutex_.
+// Each acquisition has a number. A function that is called with the number of an earlier one does nothing.
 #pragma once
 
 #include <redlock/algorithm/algorithm.hpp>
@@ -82,8 +80,7 @@ public:
           options_(std::move(options)),
           acquires_(acquires) {}
 
-    /// Returns false in a child of fork(), which must not use this object: a thread of the parent may have
-    /// been changing it at the moment of the fork.
+    /// Returns false in a child of fork(), which must not use this object.
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     Nodes& nodes() const noexcept { return *nodes_; }
@@ -163,9 +160,8 @@ public:
     }
 
     /// Begins the release, which ends the validity of the lease. Returns a copy of the lease from before. No
-    /// stop is requested on lost() after this function has returned. But on_lost may still be called if
-    /// report_loss() was under way in another thread. Waiting for that call could block for ever, because
-    /// on_lost may be waiting for this release.
+    /// stop is requested on lost() after this function has returned. It does not wait for a call of on_lost
+    /// in another thread, which may be waiting for this release (rule C9 in docs/rules.md).
     Lease begin_release(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -193,11 +189,8 @@ public:
     }
 
     /// Updates the lease after an extension that the holder has requested. `round` has the votes of the
-    /// nodes, which were asked within `limits`.
-    ///
-    /// If the result is Errc::lost, the lease is not extended any more. If there is a watchdog, this function
-    /// then requests a stop on lost(). The watchdog calls plan() again, sees that the instant for reporting
-    /// the loss has passed, and calls report_loss().
+    /// nodes, which were asked within `limits`. If the result is Errc::lost and there is a watchdog, requests
+    /// a stop on lost(). The watchdog, which calls plan() again, reports the loss.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -290,10 +283,7 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked(State::ending);
         }
-        // A callback may call Lock::release() in this thread of the watchdog. The RenewalScope (renewer.hpp)
-        // tells Lock::release() two facts about the thread. One is the watchdog whose turn the thread takes:
-        // the release must not wait for the end of this turn, because the turn waits for the callback. The
-        // other is the lost acquisition: the release must not release a later acquisition.
+        // A callback may call Lock::release() in this thread (renewer.hpp).
         const RenewalScope scope{
             {.renewals = renewal_context().renewals, .lost_lease = this, .number = number}};
         stopping.request_stop();
@@ -348,9 +338,8 @@ private:
     /// Updates the lease after an extension. In the states ending and unwatched, leaves the lease as it is,
     /// and the result is Errc::lost.
     ///
-    /// The present instant counts as the end of the round. Otherwise a lease could become valid again: if
-    /// valid_until has passed since the round ended, Lock::valid() may have returned false already, and must
-    /// not return true after that (rules C3 and C4 in docs/rules.md).
+    /// The present instant counts as the end of the round. Otherwise a lease whose valid_until has passed
+    /// since the round ended could become valid again (rules C3 and C4 in docs/rules.md).
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (state_ == State::ending || state_ == State::unwatched)
             return algorithm::result_of(Errc::lost, std::move(round));

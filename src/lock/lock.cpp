@@ -148,8 +148,7 @@ void Lock::unlock() noexcept {
     (void)release_current(flow::Replies::not_awaited);
 }
 
-/// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
-/// the lock has been acquired again since.
+/// Releases the current acquisition, or in the callback on_lost, the lost one (RenewalContext).
 Result Lock::release_current(flow::Replies replies) noexcept {
     if (!in_owning_process()) return Result{Errc::not_held};
     const auto& context = detail::renewal_context();

@@ -1,9 +1,7 @@
-// The work of a watchdog, which extends the leases on one Nodes and reports when one is lost. This class
-// decides which leases are extended together in the next round, and which losses are reported before. The
-// class does no I/O and never waits. The rounds are made by BlockingRenewals (src/lock/blocking_renewals.hpp)
-// in a thread, and by Renewals (src/loop/renewals.hpp) in an event loop.
+// The work of a watchdog: decides which leases are extended together in the next round, and which losses are
+// reported before. The class does no I/O and never waits. The rounds are made by BlockingRenewals in a
+// thread, and by loop::Renewals in an event loop.
 //
-// - Leases that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.
 // - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
 //

@@ -20,9 +20,8 @@ struct Recipient {
     bool has_quarantine() const noexcept { return quarantine > quarantine.zero(); }
 };
 
-/// Returns true if the client must know the run id of the server before it sends the command. The run id
-/// identifies the server. The command relies on what this server remembers, so one server with two addresses
-/// must not have two votes.
+/// Returns true if the client must know the run id of the server before it sends the command, because one
+/// server with two addresses must not have two votes (rule D8 in docs/rules.md).
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     const auto& verb = properties_of(command.verb);
     return verb.counts || (verb.declined_in_quarantine && recipient.has_quarantine());

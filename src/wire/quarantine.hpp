@@ -1,23 +1,8 @@
 // The quarantine of a node (NodesOptions::quarantine): a node that has lost its data may have forgotten who
 // holds what, so it has no vote until every lease that it may have forgotten is over.
 //
-// The node itself decides this, in src/wire/lua/quarantine.lua. For that it keeps a *marker*: a key with the
-// identity of its data, and the instant since which it has had them.
-//
-//     identity in the marker     | the node
-//     ---------------------------+------------------------------------------------------------------
-//     none, or not the present   | writes the marker with the present instant, and has no vote
-//     the present one            | has a vote if the quarantine since the instant in the marker is over
-//
-// The *identity* of the data is the run id and the replication id of the server. A restart changes the first,
-// and a promotion to master changes the second.
-//
-// What the quarantine costs:
-//
-// - Each command that is a vote must be a script. The SET and the extension of a plain lock are then sent as
-//   scripts as well. A release needs no vote and is not affected.
-// - A new connection asks for the run id of its server, so that one server under two addresses has one vote.
-// - No ttl may exceed the quarantine.
+// The node itself decides this, in src/wire/lua/quarantine.lua, by a *marker*: a key with the identity of its
+// data, and the instant since which it has had them. docs/protocol.md has the reasons (Quarantine).
 #pragma once
 
 #include <redlock/options.hpp>
@@ -41,10 +26,9 @@ constexpr std::optional<std::string_view> instant_in_marker(std::string_view val
     return value.substr(identity.size() + 1);
 }
 
-/// Returns how long a counter of holders is kept. With LockOptions::fencing, each node counts the holders of
-/// a resource in such a counter, and the largest count becomes the fencing token, which must grow from holder
-/// to holder. A count must not be forgotten while smaller ones can still be given. Therefore it is kept for
-/// longer than a node can be without a vote, even if the clock of a node is wrong by some hours.
+/// Returns how long a counter of holders (docs/protocol.md, Fencing tokens) is kept: for longer than a node
+/// can be without a vote, because it must not be forgotten while smaller counts can still be given. The day
+/// is for clocks that are wrong by some hours.
 constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
     return std::chrono::hours{24} + 2 * quarantine;
 }

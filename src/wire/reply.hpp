@@ -1,6 +1,4 @@
-// What comes back over the wire, and what it means as a vote. The vote is unknown if the reply is an error or
-// is not understood, and it then has a *cause*, which is an error code. (One error is a refusal with a cause,
-// see error_to_vote().)
+// What comes back over the wire, and what it means as a vote (to_vote()).
 #pragma once
 
 #include <redlock/error.hpp>
@@ -180,11 +178,10 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     return place;
 }
 
-/// Returns the vote of an error reply. An error leaves the vote unknown, with one exception. WRONGTYPE, in
-/// reply to an extension or a release, says that the key to extend or release has another type. So the node
-/// has not got the owner's key, and refuses. But an extension can also find that the marker of the quarantine
-/// is no marker (quarantine.lua), which says nothing about the key. Neither does a foreign member among the
-/// readers of the resource (prelude.lua).
+/// Returns the vote of an error reply. An error leaves the vote unknown, with one exception (rule A7 in
+/// docs/rules.md): WRONGTYPE, in reply to an extension or a release, is a refusal. But the WRONGTYPE of a
+/// marker of the quarantine that is none (quarantine.lua), or of a foreign member among the readers
+/// (prelude.lua), says nothing about the key.
 inline NodeVote error_to_vote(const Command& command, const Reply& error) noexcept {
     const auto effect = effect_of(command);
     const bool needs_our_key = effect == KeyEffect::extends || effect == KeyEffect::releases;

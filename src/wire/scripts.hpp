@@ -26,10 +26,8 @@ REDLOCK_EXPORT extern const Script compare_and_delete;
 REDLOCK_EXPORT extern const Script compare_and_expire;
 
 // The general forms of the acquisition, the extension and the release. They are used for several resources,
-// on nodes with a quarantine (quarantine.hpp), and with the queue of waiters. With fencing, `acquire` also
-// counts how many holders a resource has had so far. The largest count of all nodes is the fencing token of
-// the lock. `raise_counts` is the second round of fencing: it raises the counts of nodes that have counted
-// fewer holders than others.
+// on nodes with a quarantine, with the queue of waiters, and with fencing, of which `raise_counts` is the
+// second round.
 REDLOCK_EXPORT extern const Script acquire;
 REDLOCK_EXPORT extern const Script extend;
 REDLOCK_EXPORT extern const Script release;

@@ -29,12 +29,10 @@ enum class VotesNeeded : std::uint8_t { quorum, one, none };
 /// What a command does to the keys on a node.
 enum class KeyEffect : std::uint8_t {
     none,
-    acquires,     ///< Sets the resource to the owner. The release must be sent on the same connection as long
-                  ///< as this command is unanswered (rule B5 in docs/rules.md).
+    acquires,     ///< Sets the resource to the owner.
     extends,      ///< Raises the expiry of the resource.
     releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
-    enqueues,     ///< Adds the ticket of a waiter to the queue of the resource. The acquisition that removes
-                  ///< the ticket must be sent on the same connection.
+    enqueues,     ///< Adds the ticket of a waiter to the queue of the resource.
     describes,    ///< Writes the description of a holder. Nobody waits for the reply.
     undescribes,  ///< Deletes the description after the release.
 };
@@ -45,7 +43,7 @@ constexpr bool cleans_up(KeyEffect effect) noexcept {
     return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
 }
 
-/// Returns true if a later command of the same owner must be sent on the same connection.
+/// Returns true if later commands of the same owner must follow it (pending_replies.hpp).
 constexpr bool binds(KeyEffect effect) noexcept {
     return effect == KeyEffect::acquires || effect == KeyEffect::enqueues;
 }
@@ -61,8 +59,7 @@ enum class ReplyForm : std::uint8_t {
     text,         ///< Any text grants, and is the report's detail.
 };
 
-/// A key that a script takes for each resource. The marker, in which a node stores since when it has had its
-/// data (quarantine.hpp), is one key for all resources.
+/// A key that a script takes for each resource. The marker (quarantine.hpp) is one key for all of them.
 enum class KeyKind : std::uint8_t {
     none,
     resource,
@@ -117,9 +114,7 @@ struct VerbProperties {
     bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
     bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
-    bool counts = false;  ///< The command uses the counters of holders that the server keeps. It needs the
-                          ///< run id of the server, because one that two nodes have in common has one vote
-                          ///< (RoundDriver::fail_if_duplicate()).
+    bool counts = false;                  ///< The command uses the counters of holders that the server keeps.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists

@@ -1,5 +1,4 @@
-// The interface between a Lock and its watchdog. A watchdog extends the leases of locks in threads of its
-// own, and reports the loss of a lease to its holder by a stop token and the callback LockOptions::on_lost.
+// The interface between a Lock and its watchdog, which extends leases and reports their loss.
 #pragma once
 
 #include <redlock/clock.hpp>
