@@ -32,7 +32,7 @@ class Context;  // the state of an AsyncNodes, which its locks share
 ///
 /// The locks share one connection to each server. With LockOptions::fair, one of these servers has the queue
 /// of a resource. All locks that wait in the queues of a server share one more connection to it. The
-/// operations of one AsyncNodes make at most 256 rounds (lock.hpp) at the same time. Other rounds wait, in
+/// operations of one AsyncNodes make at most 512 rounds (lock.hpp) at the same time. Other rounds wait, in
 /// the order in which they came. An operation makes no round while it pauses, or waits in a queue.
 ///
 ///     a round of    | waits at most until
@@ -46,7 +46,7 @@ class Context;  // the state of an AsyncNodes, which its locks share
 /// A round in which an acquisition deletes its keys or leaves its queue counts as a round of release().
 ///
 /// An AsyncNodes can also extend locks by itself, see loop_watchdog() in async_lock.hpp. It makes one round
-/// at a time for this, which extends all locks that are due. This round does not count among the 256, and
+/// at a time for this, which extends all locks that are due. This round does not count among the 512, and
 /// does not wait for them.
 ///
 /// After fork() the child may only destroy the object and its locks. In the child, this touches neither the

@@ -15,7 +15,7 @@ namespace redlock::loop {
 
 class RoundPlaces {
 public:
-    static constexpr std::size_t size = 256;
+    static constexpr std::size_t size = 512;
 
     /// The place of one task, or its wait for one. The tasks get places in the order in which they have begun
     /// to wait.

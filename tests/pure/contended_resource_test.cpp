@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "loop/round_places.hpp"
 #include "round/connection_choice.hpp"
 
 namespace redlock::test::contended_resource_test {
@@ -68,10 +69,11 @@ class AContendedResource : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(InALoop, AContendedResource, testing::Bool(),
                          [](const auto& info) { return info.param ? "WithAQueue" : "WithRetries"; });
 
-// Of the free ones, 256 at a time make one round to acquire and one to release. The contended lock can take a
+// Of the free ones, RoundPlaces::size at a time make one round to acquire and one to release. The contended lock can take a
 // place for one round, and a write waits for other replies for max_collecting at most.
 TEST_P(AContendedResource, PostponesNoWriteForAThousandFreeOnes) {
-    constexpr auto rounds = 2 * ((free_resources + 255) / 256);
+    constexpr auto at_once = loop::RoundPlaces::size;
+    constexpr auto rounds = 2 * ((free_resources + at_once - 1) / at_once);
     const auto times = [](std::size_t contenders) {
         World world{contenders, GetParam()};
         world.acquire_and_release_free_ones();
@@ -89,7 +91,7 @@ TEST_P(AContendedResource, PostponesNoWriteForAThousandFreeOnes) {
 
 // A lock that waits for its next attempt or for a message takes no place from a round.
 TEST_P(AContendedResource, ThatManyWaitForLetsAThousandFreeOnesPass) {
-    World world{300, GetParam()};
+    World world{loop::RoundPlaces::size + 50, GetParam()};
     world.acquire_and_release_free_ones();
     EXPECT_EQ(world.released, free_resources);
     EXPECT_EQ(world.waits_ended, 0U);
