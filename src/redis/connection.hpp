@@ -33,7 +33,6 @@
 #include "reply_parser.hpp"
 
 #include <bitset>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -80,7 +80,6 @@
 #include "round_driver.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -88,7 +87,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace redlock {

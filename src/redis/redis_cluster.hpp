@@ -15,7 +15,6 @@
 #include "node_config.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

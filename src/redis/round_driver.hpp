@@ -14,10 +14,8 @@
 #include "node_group.hpp"
 #include "node_table.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

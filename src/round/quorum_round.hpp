@@ -156,7 +156,6 @@
 #include "connection_choice.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

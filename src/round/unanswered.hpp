@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace redlock::detail {
