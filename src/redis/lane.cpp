@@ -306,7 +306,7 @@ void Lane::make_turn(Asker& own) {
         advance_overdue(last_read_);
         (void)advance_ready();
     } while (receive(own, own.until));
-    if (!has_closed_ || !own.has_ended) return;
+    if (!is_closed_ || !own.has_ended) return;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
     wake_ended(&own);
 }
@@ -314,7 +314,7 @@ void Lane::make_turn(Asker& own) {
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
 /// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
-    if (!has_closed_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
+    if (!is_closed_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
     return true;
 }
@@ -328,8 +328,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         const auto has_others = [own](const Askers& list) {
             return list.last() && (list.first() != own || list.last() != own);
         };
-        has_closed_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
-        is_closed_ = has_closed_;
+        is_closed_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
         for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
         begun.add_all(inbox_);
     }
@@ -401,15 +400,14 @@ Clock::time_point Lane::write() {
 void Lane::poll(Clock::time_point until) {
     entries_.clear();
     const auto now = network_.clock().now();
-    const bool has_wakeup = !has_closed_ && wakeup_;
-    if (has_wakeup)
+    if (wakeup_)  // a lane with a wakeup is never closed
         entries_.push_back(wakeup_->poll_entry());
-    else if (!has_closed_)  // the leader itself looks into the inbox in time
+    else if (!is_closed_)  // the leader itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     network_.wait(entries_, now, until);
     // It is reset before the inbox is taken.
-    if (has_wakeup && std::exchange(entries_.front().ready, false)) wakeup_->reset();
+    if (wakeup_ && std::exchange(entries_.front().ready, false)) wakeup_->reset();
     take_ready();
 }
 

@@ -190,7 +190,7 @@ private:
     const Admits admits_;
 
     mutable std::mutex mutex_{};
-    // Guarded by mutex_.
+    // Guarded by mutex_. The leader, which alone changes is_closed_ and wakeup_, reads them without it.
     bool is_led_ = false;
     bool is_closed_ = false;  // the leader may block in a recv(), so that it sees no new round
     // Made when it is first needed. Null if there is no descriptor left, and on most lanes (rule 2).
@@ -209,7 +209,6 @@ private:
     Askers ended_{};                            // their threads have not been woken yet
     std::vector<PollEntry> entries_{};
     bool has_tried_wakeup_ = false;
-    bool has_closed_ = false;  // as is_closed_, but the leader reads it without the mutex
     Clock::time_point last_read_{};
 
     // The background task goes on for a node_timeout from here: since it was started, or since
