@@ -1,8 +1,12 @@
-#include "background_thread.hpp"
-
-#include "scoped_signal_block.hpp"
-
+// The background tasks of OsNetwork, which run in threads of the operating system.
+//
+// A thread ends when its function has nothing left to do. exit() waits for threads that still run, before it
+// destroys objects that they may use, such as those of OpenSSL.
+#include <redlock/clock.hpp>
 #include <redlock/process.hpp>
+
+#include "os_network.hpp"
+#include "scoped_signal_block.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -77,7 +81,7 @@ private:
 
 class BackgroundThread final : public BackgroundTask {
 public:
-    BackgroundThread(Clock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
+    explicit BackgroundThread(Function function) : function_(std::move(function)) {}
 
     ~BackgroundThread() override {
         {
@@ -95,8 +99,7 @@ public:
         changed_.notify_all();
         try {
             if (!running_) start_thread();
-        } catch (const std::exception&) {  // no memory, or no thread
-            running_ = false;
+        } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory, or no thread
         }
     }
 
@@ -105,8 +108,8 @@ private:
         AtExit::start(thread_, [this] {
             if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
             const ScopedSignalBlock blocked;
-            running_ = true;
             thread_ = std::thread{[this] { run(); }};
+            running_ = true;
         });
     }
 
@@ -131,7 +134,7 @@ private:
     }
 
     // Constant after construction.
-    Clock& clock_;
+    Clock& clock_ = boot_clock();  // made before AtExit, so that exit() destroys it later
     const Function function_;
 
     std::mutex mutex_{};
@@ -145,8 +148,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<BackgroundTask> make_background_thread(Clock& clock, BackgroundTask::Function function) {
-    return std::make_unique<BackgroundThread>(clock, std::move(function));
+std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function function) {
+    return std::make_unique<BackgroundThread>(std::move(function));
 }
 
 }  // namespace redlock

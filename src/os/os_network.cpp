@@ -2,7 +2,6 @@
 
 #include <redlock/detail/not_copied.hpp>
 
-#include "background_thread.hpp"
 #include "socket.hpp"
 
 #include <poll.h>
@@ -218,10 +217,6 @@ void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_p
     const auto polled = static_cast<nfds_t>(stopped.fd() < 0 ? count : count + 1);
     if (::poll(fds.data(), polled, static_cast<int>(wait.count())) <= 0) return;
     for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
-}
-
-std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function function) {
-    return make_background_thread(clock(), std::move(function));
 }
 
 namespace {

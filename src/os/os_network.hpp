@@ -62,6 +62,7 @@ public:
                                     int& error) override;
     void wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                               const std::stop_token& stop) override;
+    /// The task runs in a thread (background_thread.cpp), and may outlive the network.
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
     std::unique_ptr<Wakeup> make_wakeup() override;
 

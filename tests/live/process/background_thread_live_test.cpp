@@ -6,7 +6,7 @@
 #include "support/replaced_new.hpp"
 #include "support/wait_until.hpp"
 
-#include "os/background_thread.hpp"
+#include "os/os_network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ using support::wait_until;
 // Each test starts its threads in a child, because a process starts to keep a list of them only once.
 
 std::unique_ptr<BackgroundTask> task_of(BackgroundTask::Function function) {
-    return make_background_thread(boot_clock(), std::move(function));
+    return OsNetwork{}.make_task(std::move(function));
 }
 
 TEST(BackgroundThread, CallsTheFunctionAgainIfItIsStartedDuringACall) {
