@@ -128,7 +128,7 @@ public:
                                             const std::shared_ptr<loop::Scheduler>& scheduler) override;
 
 private:
-    class Impl;
+    struct Impl;
     Impl& own();
 
     const bool has_cluster_;

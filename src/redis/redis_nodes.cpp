@@ -127,31 +127,19 @@ std::size_t processors() noexcept {
 }  // namespace
 
 /// The state of the nodes in one process.
-class RedisNodes::Impl : detail::NotCopied {
-public:
-    Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
-        : configs_(for_one_process(std::move(configs))),
-          options_(options),
-          lanes_(configs_, options_, network_, processors()) {}
-    ~Impl() { former_->close(lanes_); }
+struct RedisNodes::Impl : detail::NotCopied {
+    Impl(std::vector<NodeConfig> of_nodes, const NodesOptions& of_user)
+        : configs(for_one_process(std::move(of_nodes))), options(of_user) {}
+    ~Impl() { former->close(lanes); }
 
-    bool in_owning_process() const noexcept { return process_ == this_process(); }
-    std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
-    void close_in_child() noexcept { network_.close_in_child(); }
-    Lanes& lanes() noexcept { return lanes_; }
-    std::shared_ptr<loop::LoopGroup> loop_group_in(EventLoop& loop,
-                                                   const std::shared_ptr<loop::Scheduler>& scheduler) {
-        return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
-                                                 std::make_shared<OsNetwork>(network_), former_);
-    }
+    bool in_owning_process() const noexcept { return process == this_process(); }
 
-private:
-    const std::vector<NodeConfig> configs_;
-    const NodesOptions options_;
-    const std::int64_t process_ = this_process();
-    OsNetwork network_{options_.tcp_keepalive};
-    Lanes lanes_;
-    const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
+    const std::vector<NodeConfig> configs;
+    const NodesOptions options;
+    const std::int64_t process = this_process();
+    OsNetwork network{options.tcp_keepalive};
+    Lanes lanes{configs, options, network, processors()};
+    const std::shared_ptr<loop::FormerGroups> former = std::make_shared<loop::FormerGroups>();
 };
 
 RedisNodes::RedisNodes(std::initializer_list<Uri> uris, NodesOptions options)
@@ -177,7 +165,7 @@ RedisNodes::~RedisNodes() {
     if (impl->in_owning_process())
         delete impl;
     else
-        impl->close_in_child();
+        impl->network.close_in_child();
 }
 
 Clock* RedisNodes::required_clock() const noexcept {
@@ -185,26 +173,28 @@ Clock* RedisNodes::required_clock() const noexcept {
 }
 
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    own().lanes().ask(requests, limits, tallies);
+    own().lanes.ask(requests, limits, tallies);
 }
 
 std::unique_ptr<Waiter> RedisNodes::waiter() {
-    return own().lanes().waiter();
+    return own().lanes.waiter();
 }
 
 std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
                                                     const std::shared_ptr<loop::Scheduler>& scheduler) {
-    return own().loop_group_in(loop, scheduler);
+    auto& impl = own();
+    return std::make_shared<loop::LoopGroup>(scheduler, loop, impl.configs, impl.options,
+                                             std::make_shared<OsNetwork>(impl.network), impl.former);
 }
 
 /// Returns the state of this process. A child of fork() makes one of its own (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;
-    auto mine = impl->made_anew();
+    auto mine = std::make_unique<Impl>(impl->configs, impl->options);
     if (!impl_.compare_exchange_strong(impl, mine.get()))
         return *impl;  // another thread of the child was faster
-    impl->close_in_child();
+    impl->network.close_in_child();
     return *mine.release();
 }
 
