@@ -11,7 +11,6 @@ bool TlsContext::supported() noexcept {
 bool TlsContext::leave_thread() noexcept {
     return true;
 }
-void TlsContext::Free::operator()(ssl_ctx_st*) const noexcept {}
 TlsContext::TlsContext(const Endpoint& endpoint) {
     throw std::invalid_argument("redlock: node " + endpoint.name() +
                                 ": TLS (rediss://) is not supported by this build of redlock, which was made "
@@ -20,8 +19,7 @@ TlsContext::TlsContext(const Endpoint& endpoint) {
 
 TlsContext::TlsContext(const TlsContext&, const Endpoint& endpoint) : TlsContext(endpoint) {}
 
-void TlsSession::Free::operator()(ssl_st*) const noexcept {}
-TlsSession::TlsSession(const TlsContext&) {}
+TlsSession::TlsSession(const TlsContext&) : session_(nullptr, nullptr) {}
 bool TlsSession::start(std::string&) {
     return false;
 }

@@ -79,11 +79,7 @@ constinit redisReplyObjectFunctions parser_of_lists = functions_with(begin_list)
 
 }  // namespace
 
-void ReplyParser::FreeReader::operator()(redisReader* reader) const noexcept {
-    redisReaderFree(reader);
-}
-
-ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate()), reply_(reply) {
+ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate(), &redisReaderFree), reply_(reply) {
     if (!reader_) throw std::bad_alloc{};
     reader_->fn = &parser;
     reader_->privdata = &reply_;

@@ -33,11 +33,7 @@ public:
     std::size_t unparsed() const noexcept;
 
 private:
-    struct FreeReader {
-        void operator()(redisReader* reader) const noexcept;
-    };
-
-    std::unique_ptr<redisReader, FreeReader> reader_;
+    std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
     detail::Reply& reply_;
 };
 

@@ -171,13 +171,11 @@ bool TlsContext::leave_thread() noexcept {
     return bool{pass};
 }
 
-void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
-    if (const ExitGate::Pass pass{gate}) SSL_CTX_free(context);
-}
-
 TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(endpoint)) {
     ERR_clear_error();
-    context_ = {SSL_CTX_new(TLS_client_method()), Free{}};
+    context_ = {SSL_CTX_new(TLS_client_method()), [](SSL_CTX* it) {
+                    if (const ExitGate::Pass pass{gate}) SSL_CTX_free(it);
+                }};
     auto* const context = context_.get();
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
         throw_invalid_argument(endpoint,
@@ -212,11 +210,10 @@ TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
 
 // ---- Session
 
-void TlsSession::Free::operator()(ssl_st* session) const noexcept {
-    if (const ExitGate::Pass pass{gate}) SSL_free(session);
-}
-
-TlsSession::TlsSession(const TlsContext& context) {
+TlsSession::TlsSession(const TlsContext& context)
+    : session_(nullptr, [](SSL* it) {
+          if (const ExitGate::Pass pass{gate}) SSL_free(it);
+      }) {
     const ExitGate::Pass pass{gate};
     if (!pass) return;
     ERR_clear_error();

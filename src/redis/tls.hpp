@@ -40,9 +40,6 @@ public:
 
 private:
     friend class TlsSession;
-    struct Free {
-        void operator()(ssl_ctx_st* context) const noexcept;
-    };
     std::shared_ptr<ssl_ctx_st> context_;  // of one node; the servers of a Redis Cluster share it
     std::string server_name_;
 };
@@ -73,15 +70,12 @@ public:
     bool rejected() const noexcept { return rejected_; }
 
 private:
-    struct Free {
-        void operator()(ssl_st* session) const noexcept;
-    };
     bool shake_hands();
     bool fail(int status);
     bool fail_at_exit();
     void drain(std::string& out);
 
-    std::unique_ptr<ssl_st, Free> session_;
+    std::unique_ptr<ssl_st, void (*)(ssl_st*)> session_;
     bool established_ = false;
     bool rejected_ = false;
     std::string error_{};
