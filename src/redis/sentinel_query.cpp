@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -53,8 +55,8 @@ std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
     std::map<std::size_t, Vote> votes;
     for (std::size_t i = 0; i < answers.size(); ++i) {
         auto& vote = votes[sentinels[i]];
-        vote.refused = vote.refused || answers[i].kind == SentinelAnswer::Kind::refused;
-        if (answers[i].kind != SentinelAnswer::Kind::named) continue;
+        vote.refused = vote.refused || answers[i].refused;
+        if (answers[i].master.empty()) continue;
         vote.contradicts_itself =
             vote.contradicts_itself || (!vote.master.empty() && vote.master != answers[i].master);
         vote.master = answers[i].master;
@@ -202,7 +204,6 @@ private:
             return give_up(entry, {},
                            reply.kind == detail::Reply::Kind::nil ? "does not know the master"
                                                                   : connection.quoted(reply.text));
-        entry.answer.kind = SentinelAnswer::Kind::named;
         entry.answer.master = reply.text;
         entry.connection.reset();
     }
@@ -220,7 +221,7 @@ private:
         if (!entry.connection->was_ready()) *entry.config->first_address = entry.connection->next_address();
         if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
             refusal_ = cause;
-            entry.answer.kind = SentinelAnswer::Kind::refused;
+            entry.answer.refused = true;
         }
         reasons_ += "; " + entry.config->endpoint.name() + ": " + why;
         entry.connection.reset();

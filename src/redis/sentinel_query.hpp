@@ -8,7 +8,6 @@
 #include "node_config.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -18,11 +17,10 @@ namespace redlock {
 /// What one entry in the configured list of Sentinels has answered. Two entries can be addresses of the same
 /// Sentinel.
 struct SentinelAnswer {
-    enum class Kind : std::uint8_t { none, named, refused };
-    Kind kind = Kind::none;
     std::string address{};  ///< bytes of the address that was used to reach it; empty if not known
     std::string id{};       ///< the id that the Sentinel reports; empty if not known
-    std::string master{};   ///< the server that it names, if `kind` is `named`
+    std::string master{};   ///< the server that it names; empty if it has named none
+    bool refused = false;   ///< it has refused the login
 };
 
 /// The result of counting the answers of all entries.

@@ -13,16 +13,15 @@ namespace redlock::sentinel_query_test {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = SentinelAnswer::Kind;
 
 SentinelAnswer names(const std::string& master, const std::string& address, const std::string& id) {
-    return {.kind = Kind::named, .address = address, .id = id, .master = master};
+    return {.address = address, .id = id, .master = master};
 }
 SentinelAnswer is_silent(const std::string& address) {
     return {.address = address};
 }
 SentinelAnswer refuses(const std::string& address) {
-    return {.kind = Kind::refused, .address = address};
+    return {.address = address, .refused = true};
 }
 
 struct Row {
