@@ -1,6 +1,7 @@
 // Parses the addresses of nodes. Every error names the part that is wrong, and shows no secret.
 #include <redlock/endpoint.hpp>
 
+#include "../wire/reply.hpp"
 #include "parse_address.hpp"
 
 #include <algorithm>
@@ -282,11 +283,10 @@ private:
     void read_database(std::string_view text) { endpoint_.database = number("database", text, 0, 1'000'000); }
 
     int number(std::string_view part, std::string_view text, int least, int most) const {
-        int value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+        const auto value = detail::whole_number<int>(text, most);
+        if (!value || *value < least)
             fail(part, "must be a number from " + std::to_string(least) + " to " + std::to_string(most));
-        return value;
+        return *value;
     }
 
     std::string decoded(std::string_view part, std::string_view text) const {

@@ -1,7 +1,5 @@
 #include "listener.hpp"
 
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 namespace redlock {
@@ -38,10 +36,7 @@ bool Listener::has_issued(std::string_view text) const noexcept {
     if (!text.starts_with(channel_)) return false;
     text.remove_prefix(channel_.size());
     if (!text.starts_with('|') || text.starts_with("|0")) return false;
-    std::uint64_t number = 0;
-    const auto* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + 1, end, number);
-    return parsed.ptr == end && parsed.ec == std::errc{} && number <= tickets_;
+    return detail::whole_number<std::uint64_t>(text.substr(1), tickets_).has_value();
 }
 
 // ---- ListenerPool
