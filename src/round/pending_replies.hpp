@@ -375,16 +375,10 @@ private:
 
     /// Makes the entry a new one. Its texts keep their memory.
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
-        it.requester = requester;
-        it.script = nullptr;
-        it.by_sha1 = it.uses_queue = it.handshake = it.asking = it.shared = false;
-        it.effect = KeyEffect::none;
-        it.released = 0;
-        it.ttl = it.ttl.zero();
-        it.hold_until.reset();
-        it.repeats = 0;
-        it.written = Clock::never();
-        return it;
+        return it = {.requester = requester,
+                     .owner = std::move(it.owner),
+                     .resources = std::move(it.resources),
+                     .reply = std::move(it.reply)};
     }
 
     PendingReply& at(std::size_t index) noexcept { return slots_[slot_of(index)]; }
