@@ -316,12 +316,26 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
                       detail::CommandForEachNode* for_each_node, Asking asking) {
     const bool may_retry =
         awaited && allows_digests_ && (collects_ || pending_.none()) && asking == Asking::no;
-    for (const auto& command : commands) {
-        const auto* const script = detail::script_of(command, recipient());
-        const bool by_sha1 = may_retry && script && known_[detail::number_of(script)];
-        write(command, script, by_sha1, requester, for_each_node, asking);
-        if (script && commands.size() > 1) known_[detail::number_of(script)] = true;
-    }
+    run_or_break([&] {
+        for (const auto& command : commands) {
+            if (asking == Asking::yes) write_asking();
+            auto& sent = pending_.add(command, &requester);
+            sent.asking = asking == Asking::yes;
+            if (command.hold_remaining > command.hold_remaining.zero())
+                sent.hold_until = network_.clock().now() + command.hold_remaining;
+            sent.script = detail::script_of(command, recipient());
+            sent.by_sha1 = may_retry && sent.script && known_[detail::number_of(sent.script)];
+            sent.uses_queue = detail::uses_queue(command, recipient()) &&
+                              detail::effect_of(command) != detail::KeyEffect::enqueues;
+            if (established()) ++collected_;
+            const auto form = sent.by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole;
+            if (for_each_node)
+                for_each_node->append(outgoing_command(), command, recipient(), form);
+            else
+                detail::append(outgoing_command(), command, recipient(), form);
+            if (sent.script && commands.size() > 1) known_[detail::number_of(sent.script)] = true;
+        }
+    });
     flush();
 }
 
@@ -348,29 +362,6 @@ void Connection::ask(std::span<const std::string_view> words) {
 void Connection::subscribe(std::string_view channel) {
     ask(std::array<std::string_view, 2>{"SUBSCRIBE", channel});
     subscribed_ = true;
-}
-
-/// Appends a command, which is sent as `script` unless this is null.
-void Connection::write(const Command& command, const detail::Script* script, bool by_sha1,
-                       const detail::Requester& requester, detail::CommandForEachNode* for_each_node,
-                       Asking asking) {
-    run_or_break([&] {
-        if (asking == Asking::yes) write_asking();
-        auto& sent = pending_.add(command, &requester);
-        sent.asking = asking == Asking::yes;
-        if (command.hold_remaining > command.hold_remaining.zero())
-            sent.hold_until = network_.clock().now() + command.hold_remaining;
-        sent.script = script;
-        sent.by_sha1 = by_sha1;
-        sent.uses_queue = detail::uses_queue(command, recipient()) &&
-                          detail::effect_of(command) != detail::KeyEffect::enqueues;
-        if (established()) ++collected_;
-        const auto form = by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole;
-        if (for_each_node)
-            for_each_node->append(outgoing_command(), command, recipient(), form);
-        else
-            detail::append(outgoing_command(), command, recipient(), form);
-    });
 }
 
 /// Appends ASKING. Nobody awaits its reply: without the permission, the server answers the next command with

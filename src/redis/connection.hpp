@@ -210,8 +210,6 @@ private:
     Step step_after(Step step) const noexcept;
     std::string quoted_after_auth(std::string_view text) const;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
-    void write(const Command& command, const detail::Script* script, bool by_sha1,
-               const detail::Requester& requester, detail::CommandForEachNode* for_each_node, Asking asking);
     void write_asking();
     void begin_query(Step step, std::initializer_list<detail::Word> words);
     bool take_servers(const detail::Reply& reply);
