@@ -161,7 +161,8 @@ void RoundDriver::proceed(std::size_t node) {
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
-        send(node);
+        round_.on_sent(node);
+        if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
     }
     take_answers(node);
 }
@@ -201,11 +202,6 @@ struct RoundDriver::NodeCommand : detail::NotCopied {
     Command command;
     QueueTerms queue{};
 };
-
-void RoundDriver::send(std::size_t node) {
-    round_.on_sent(node);
-    if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
-}
 
 /// Writes the commands of all requests that lack the vote of this node.
 void RoundDriver::write(std::size_t node) {

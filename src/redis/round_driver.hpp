@@ -82,7 +82,6 @@ private:
     void proceed(std::size_t node);
     bool may_send(std::size_t node);
     bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
-    void send(std::size_t node);
     void write(std::size_t node);
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);

@@ -192,7 +192,6 @@ public:
           tallies_(tallies),
           size_(nodes),
           needed_(grants_needed()),
-          release_(effect() == KeyEffect::releases),
           nodes_(nodes) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -210,7 +209,7 @@ public:
         nodes_[node].probe_due = probe_due;
     }
 
-    bool is_release() const noexcept { return release_; }
+    bool is_release() const noexcept { return effect() == KeyEffect::releases; }
     bool awaits_answers() const noexcept { return limits_.awaits_answers; }
     std::span<const Request> requests() const noexcept { return requests_; }
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
@@ -480,7 +479,6 @@ private:
     const std::span<Tally> tallies_;
     const std::size_t size_;    // the number N of nodes
     const std::size_t needed_;  // grants for each request
-    const bool release_;
 
     Phase phase_ = Phase::all_trusted;
     std::size_t cursor_ = 0;                        // how many nodes this phase has passed
