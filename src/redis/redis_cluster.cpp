@@ -105,10 +105,8 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         const auto index = index_locked({name, master.address.port}, asked);
         if (index == none) continue;
         servers_[index].other_name = other;
-        if (!master.slots.empty()) {
-            servers_[index].serves = true;
-            servers_[index].is_replaced = false;
-        }
+        servers_[index].serves = true;
+        servers_[index].is_replaced = false;
         for (const auto& [first, last] : master.slots)
             std::fill(slots_.begin() + first, slots_.begin() + last + 1,
                       static_cast<std::uint16_t>(index + 1));
