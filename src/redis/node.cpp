@@ -12,14 +12,8 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
-/// Tests make nodes without a Server.
-static NodeConfig completed(NodeConfig config) {
-    if (!config.server) config.server = std::make_shared<Server>();
-    return config;
-}
-
 Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(completed(std::move(config))),
+    : config_(std::move(config)),
       network_(network),
       options_(options),
       listeners_(config_, network_, options_.max_idle) {

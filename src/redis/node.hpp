@@ -47,7 +47,7 @@ public:
         std::size_t position = 0;  ///< PollEntry::node of its connections
     };
 
-    /// Does no I/O. `network` must outlive the node.
+    /// Does no I/O. `config` must have a Server (for_one_process()). `network` must outlive the node.
     Node(NodeConfig config, Network& network, Options options);
 
     std::string name() const { return config_.endpoint.name(); }

@@ -45,7 +45,7 @@ struct NodeConfig {
     std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace the query
     /// The index of the address of a Sentinel that the next query tries first. All queries share it.
     std::shared_ptr<std::atomic<std::size_t>> first_address = std::make_shared<std::atomic<std::size_t>>(0);
-    /// Shared by the Node objects of this node. If null, each of them has its own.
+    /// Shared by the Node objects of this node. Null if no round uses the connections to it.
     std::shared_ptr<Server> server{};
     /// What the process knows about the Redis Cluster; null if the node is none.
     std::shared_ptr<RedisCluster> cluster{};

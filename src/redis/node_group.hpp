@@ -25,7 +25,7 @@ public:
     /// Whether commands of several rounds are written together.
     enum class Writes : bool { at_once, collected };
 
-    /// Does no I/O. `network` must outlive the group.
+    /// Does no I/O. `configs` must come from for_one_process(). `network` must outlive the group.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
               Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.

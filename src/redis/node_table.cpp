@@ -10,10 +10,9 @@ namespace redlock {
 NodeTable::NodeTable(const std::vector<NodeConfig>& configs, Network& network, Node::Options options)
     : network_(network), options_(options), debts_(configs.size()) {
     for (const auto& config : configs) {
-        auto cluster = config.cluster;
-        if (!cluster && !config.endpoint.seeds.empty()) cluster = std::make_shared<RedisCluster>(config);
+        const auto& cluster = config.cluster;
         nodes_.push_back(make_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
-        if (cluster) clusters_.push_back(std::move(cluster));
+        if (cluster) clusters_.push_back(cluster);
     }
 }
 

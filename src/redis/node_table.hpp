@@ -18,7 +18,8 @@ namespace redlock {
 
 class NodeTable {
 public:
-    /// Does no I/O. `options` are those of all nodes, apart from the index.
+    /// Does no I/O. `configs` must come from for_one_process(). `options` are those of all nodes, apart from
+    /// the index.
     NodeTable(const std::vector<NodeConfig>& configs, Network& network, Node::Options options);
 
     /// Returns one Node for each node. That of a Cluster is its first seed.

@@ -401,7 +401,7 @@ public:
             configs.push_back({.endpoint = {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(1 + i)},
                                .node_timeout = 50ms,
                                .quarantine = quarantine});
-        return configs;
+        return for_one_process(std::move(configs));
     }
 
     MemoryClock& clock() noexcept override { return clock_; }

@@ -22,7 +22,7 @@ protected:
 
     explicit SharedWorld(std::vector<NodeConfig> configs = {}, Observer* observer = nullptr,
                          NodeGroup::Writes writes = NodeGroup::Writes::collected)
-        : group{configs.empty() ? network.configs() : configs,
+        : group{configs.empty() ? network.configs() : for_one_process(std::move(configs)),
                 {.round = Round::all_at_once, .observer = observer},
                 network,
                 writes} {}
