@@ -38,14 +38,6 @@ std::string text_of(unsigned long error) {
     return reason ? reason : "unknown reason";
 }
 
-/// Returns the first error in OpenSSL's queue for this thread, because it is nearest to the cause. Clears the
-/// queue.
-std::string first_reason() {
-    const auto error = ERR_peek_error();
-    ERR_clear_error();
-    return text_of(error);
-}
-
 /// Returns why OpenSSL has not done what it was asked for, and clears the queue. Throws std::bad_alloc if
 /// memory has run out. A null pointer alone does not mean that, because OpenSSL also returns one if its
 /// configuration file forbids what is needed.
@@ -62,11 +54,6 @@ std::string refusal() {
 
 [[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& problem) {
     throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
-}
-
-[[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& field,
-                                         const std::string& problem) {
-    throw_invalid_argument(endpoint, "tls." + field + " " + problem);
 }
 
 bool is_address(const std::string& name) {
@@ -89,12 +76,13 @@ std::string name_to_verify(const Endpoint& endpoint) {
 void check_text(const Endpoint& endpoint) {
     const auto& tls = endpoint.tls;
     for (const auto& [field, text] :
-         {std::pair{"ca_file", &tls.ca_file}, std::pair{"certificate", &tls.certificate},
-          std::pair{"key", &tls.key}, std::pair{"server_name", &tls.server_name}})
-        if (text->find('\0') != text->npos) throw_invalid_argument(endpoint, field, "has a NUL in it");
+         {std::pair{"tls.ca_file", &tls.ca_file}, std::pair{"tls.certificate", &tls.certificate},
+          std::pair{"tls.key", &tls.key}, std::pair{"tls.server_name", &tls.server_name}})
+        if (text->find('\0') != text->npos)
+            throw_invalid_argument(endpoint, std::string{field} + " has a NUL in it");
     constexpr std::size_t max_name = 255;  // the longest name that TLS can ask for
     if (tls.server_name.size() > max_name)
-        throw_invalid_argument(endpoint, "server_name", "is longer than 255 bytes");
+        throw_invalid_argument(endpoint, "tls.server_name is longer than 255 bytes");
     if (endpoint.host.size() > max_name) throw_invalid_argument(endpoint, "host is longer than 255 bytes");
 }
 
@@ -185,7 +173,7 @@ TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(e
     check_text(endpoint);
     // OpenSSL would not check the name if it were empty.
     if (server_name_.empty())
-        throw_invalid_argument(endpoint, "server_name", "is empty, and there is no host to take it from");
+        throw_invalid_argument(endpoint, "tls.server_name is empty, and there is no host to take it from");
     ERR_clear_error();
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);  // nothing can be sent during a handshake
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
@@ -195,14 +183,14 @@ TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(e
     const bool trust = tls.ca_file.empty()
                            ? trust_system(context)
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
-    if (!trust) throw_invalid_argument(endpoint, "ca_file", "cannot be read: " + refusal());
+    if (!trust) throw_invalid_argument(endpoint, "tls.ca_file cannot be read: " + refusal());
     if (tls.certificate.empty() != tls.key.empty())
-        throw_invalid_argument(endpoint, "certificate and key", "must be given together");
+        throw_invalid_argument(endpoint, "tls.certificate and key must be given together");
     if (tls.certificate.empty()) return;
     if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
-        throw_invalid_argument(endpoint, "certificate", "cannot be read: " + refusal());
+        throw_invalid_argument(endpoint, "tls.certificate cannot be read: " + refusal());
     if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
-        throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + refusal());
+        throw_invalid_argument(endpoint, "tls.key cannot be used with the certificate: " + refusal());
 }
 
 TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
@@ -292,10 +280,13 @@ bool TlsSession::fail(int status) {
     auto* const session = session_.get();
     const int kind = SSL_get_error(session, status);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
-    const int reason = ERR_GET_REASON(ERR_peek_error());
+    // Of the errors in OpenSSL's queue for this thread, the first is nearest to the cause.
+    const auto first = ERR_peek_error();
+    ERR_clear_error();
+    const int reason = ERR_GET_REASON(first);
     rejected_ = std::ranges::count(rejections, reason) > 0;
     const long verification = SSL_get_verify_result(session);
-    error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : first_reason());
+    error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : text_of(first));
     if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);
     const auto hint = kind == SSL_ERROR_SSL ? hint_for(verification, reason) : std::string_view{};
     if (!hint.empty()) error_ += "; " + std::string{hint};
