@@ -136,24 +136,13 @@ void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally>
     for (const auto& node : table_.nodes()) {
         const auto name = tallies.front()[node->index()].name;
         if (!node->cluster())
-            for (const auto& event : node->server().take_events()) notify(name, event);
+            for (const auto& event : node->server().take_events()) event(*options_.observer, name);
         else
             for (const auto& server : node->cluster()->servers())
-                for (const auto& event : server->server->take_events()) notify(name, event);
+                for (const auto& event : server->server->take_events()) event(*options_.observer, name);
     }
     for (std::size_t i = 0; i < requests.size(); ++i)
         options_.observer->round_ended(requests[i].command, tallies[i], took);
-}
-
-void NodeGroup::notify(std::string_view node, const NodeEvent& event) const {
-    auto& observer = *options_.observer;
-    const auto& [cause, detail] = event.failure;
-    switch (event.kind) {
-        case NodeEvent::Kind::connecting: return observer.connecting(node);
-        case NodeEvent::Kind::disconnected: return observer.disconnected(node, cause, detail);
-        case NodeEvent::Kind::wrote: return observer.wrote(node, event.commands, event.span);
-        case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.span);
-    }
 }
 
 }  // namespace redlock

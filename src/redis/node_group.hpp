@@ -13,7 +13,6 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace redlock {
@@ -84,8 +83,6 @@ public:
 
 private:
     friend RoundDriver;
-
-    void notify(std::string_view node, const NodeEvent& event) const;
 
     const NodesOptions options_;
     Network& network_;

@@ -66,7 +66,10 @@ void Server::failed(detail::NodeFailure failure, Clock::time_point now, Entropy&
     calm_ = false;
     const auto pause = health_.failed(failure, now, entropy);
     lock.unlock();
-    if (pause) add({.kind = NodeEvent::Kind::backing_off, .failure = std::move(failure), .span = *pause});
+    if (!pause) return;
+    add([failure = std::move(failure), pause = *pause](Observer& it, std::string_view node) {
+        it.backing_off(node, failure.cause, failure.detail, pause);
+    });
 }
 
 detail::NodeFailure Server::last_failure() {
@@ -77,7 +80,7 @@ detail::NodeFailure Server::last_failure() {
 // ---- Addresses
 
 Server::Addresses Server::addresses(const NodeConfig& config) {
-    add({.kind = NodeEvent::Kind::connecting});
+    add([](Observer& it, std::string_view node) { it.connecting(node); });
     std::shared_ptr<Resolution> found;  // later the old one, which must be destroyed without the mutex
     std::unique_lock lock{mutex_};
     if (!resolution_ ||
@@ -116,7 +119,9 @@ bool Server::is_former(const Connection& connection) noexcept {
 
 // ---- For the observer
 
-void Server::add(NodeEvent event) noexcept {
+/// Does nothing if there is no observer.
+template <class Event>
+void Server::add(Event event) noexcept {
     if (!is_observed_) return;
     const std::lock_guard guard{mutex_};
     (void)detail::has_memory_for([&] { events_.push_back(std::move(event)); });
@@ -126,12 +131,15 @@ void Server::disconnected(const Connection& connection, std::error_code cause, c
     (void)detail::has_memory_for([&] {
         auto failure = connection.broken() ? detail::NodeFailure{connection.cause(), connection.detail()}
                                            : detail::NodeFailure{cause, why};
-        add({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
+        add([failure = std::move(failure)](Observer& it, std::string_view node) {
+            it.disconnected(node, failure.cause, failure.detail);
+        });
     });
 }
 
 void Server::wrote(std::size_t commands, Clock::duration waited) noexcept {
-    if (commands > 0) add({.kind = NodeEvent::Kind::wrote, .span = waited, .commands = commands});
+    if (commands == 0) return;
+    add([=](Observer& it, std::string_view node) { it.wrote(node, commands, waited); });
 }
 
 std::vector<NodeEvent> Server::take_events() {

@@ -21,6 +21,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
+#include <redlock/observer.hpp>
 
 #include "../os/resolution.hpp"
 #include "../round/connection_choice.hpp"
@@ -30,9 +31,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -41,15 +44,9 @@ namespace redlock {
 class Connection;
 struct NodeConfig;
 
-/// An event for the observer. It is kept until a round is over, because no mutex may be held while the
-/// observer is called.
-struct NodeEvent {
-    enum class Kind : std::uint8_t { connecting, disconnected, wrote, backing_off };
-    Kind kind = Kind::connecting;
-    detail::NodeFailure failure{};
-    Clock::duration span{};  ///< the pause of a back-off, or the time for which commands were collected
-    std::size_t commands = 0;
-};
+/// A call of a function of the observer. It is kept until a round is over, because no mutex may be held while
+/// the observer is called. `node` is the name of the node.
+using NodeEvent = std::function<void(Observer& observer, std::string_view node)>;
 
 class Server {
 public:
@@ -115,7 +112,8 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
-    void add(NodeEvent event) noexcept;
+    template <class Event>
+    void add(Event event) noexcept;
 
     std::mutex mutex_{};
     // Guarded by mutex_.
