@@ -1,7 +1,6 @@
 #include "round_driver.hpp"
 
 #include <redlock/detail/memory.hpp>
-#include <redlock/detail/not_copied.hpp>
 
 #include "../round/cluster_slots.hpp"
 #include "../wire/causes.hpp"
@@ -188,22 +187,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return contacts_[node].connection && round_.is_connecting(node);
 }
 
-/// The command of a round as it is sent to one node. Only a command with QueueTerms differs from node to
-/// node: the acquisition of a waiter has them at its home node only, and a release that is sent to a node for
-/// the second time says so.
-struct RoundDriver::NodeCommand : detail::NotCopied {
-    NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
-        if (!command.queue) return;
-        queue = *command.queue;
-        queue.repeated = queue.repeated || round.is_repeated(node);
-        command.queue = acquires(command.verb) && node != queue.home ? nullptr : &queue;
-    }
-
-    Command command;
-    QueueTerms queue{};
-};
-
-/// Writes the commands of all requests that lack the vote of this node.
+/// Writes the commands of all requests that lack the vote of this node. Only a command with QueueTerms differs
+/// from node to node: the acquisition of a waiter has them at its home node only, and a release that is sent
+/// to a node for the second time says so.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     contacts_[node].awaits_reply = true;
@@ -212,9 +198,15 @@ void RoundDriver::write(std::size_t node) {
     contacts_[node].first_number =
         contacts_[node].connection->pending().next_number() + (contacts_[node].asking ? 1 : 0);
     if (requests.size() == 1) {
-        const NodeCommand of_node{round_, node, requests.front().command};
-        return contacts_[node].connection->send({&of_node.command, 1}, *this, round_.awaits_answers(),
-                                                &command_, asking);
+        auto of_node = command();
+        QueueTerms queue{};
+        if (of_node.queue) {
+            queue = *of_node.queue;
+            queue.repeated = queue.repeated || round_.is_repeated(node);
+            of_node.queue = acquires(of_node.verb) && node != queue.home ? nullptr : &queue;
+        }
+        return contacts_[node].connection->send({&of_node, 1}, *this, round_.awaits_answers(), &command_,
+                                                asking);
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());

@@ -72,7 +72,6 @@ private:
     };
 
     using Step = detail::QuorumRound::Step;
-    struct NodeCommand;
 
     void end() noexcept;
     void ask(std::size_t node);
