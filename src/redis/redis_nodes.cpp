@@ -119,11 +119,6 @@ std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesO
     return configs;
 }
 
-/// Returns the number of processors. The C++ library says 0 if it does not know.
-std::size_t processors() noexcept {
-    return std::max(std::thread::hardware_concurrency(), 1U);
-}
-
 }  // namespace
 
 /// The state of the nodes in one process.
@@ -138,7 +133,8 @@ struct RedisNodes::Impl : detail::NotCopied {
     const NodesOptions options;
     const std::int64_t process = this_process();
     OsNetwork network{options.tcp_keepalive};
-    Lanes lanes{configs, options, network, processors()};
+    // The C++ library says 0 if it does not know the number of processors.
+    Lanes lanes{configs, options, network, std::max(std::thread::hardware_concurrency(), 1U)};
     const std::shared_ptr<loop::FormerGroups> former = std::make_shared<loop::FormerGroups>();
 };
 
