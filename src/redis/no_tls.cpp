@@ -5,9 +5,6 @@
 
 namespace redlock {
 
-bool TlsContext::supported() noexcept {
-    return false;
-}
 bool TlsContext::leave_thread() noexcept {
     return true;
 }

@@ -149,10 +149,6 @@ constexpr std::array rejections{
 
 // ---- Context
 
-bool TlsContext::supported() noexcept {
-    return true;
-}
-
 bool TlsContext::leave_thread() noexcept {
     const ExitGate::Pass pass{gate};
     if (pass) OPENSSL_thread_stop();

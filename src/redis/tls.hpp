@@ -25,8 +25,6 @@ namespace redlock {
 /// The TLS settings of all connections to one node. Immutable; threads may share it.
 class TlsContext {
 public:
-    static bool supported() noexcept;
-
     /// Frees what OpenSSL keeps for this thread, which must not use TLS any more. Returns false if OpenSSL is
     /// already being taken down because the process exits. The thread must then not end before that is over.
     static bool leave_thread() noexcept;

@@ -20,10 +20,11 @@ std::string refusal_of(const Endpoint& endpoint) {
 
 // Without a name, OpenSSL would accept a certificate for any name.
 TEST(TlsContext, RejectsAnEmptyServerName) {
-    if (!TlsContext::supported()) GTEST_SKIP() << "a build without OpenSSL";
     Endpoint endpoint{.host = "db"};
     endpoint.tls.enabled = true;
-    EXPECT_EQ(refusal_of(endpoint), "");
+    const auto refusal = refusal_of(endpoint);
+    if (refusal.find("without OpenSSL") != refusal.npos) GTEST_SKIP() << "a build without OpenSSL";
+    EXPECT_EQ(refusal, "");
     for (const auto* const host : {"", "."}) {
         endpoint.host = host;
         EXPECT_THAT(refusal_of(endpoint), testing::HasSubstr("tls.server_name is empty")) << host;
