@@ -123,12 +123,11 @@ Lane::Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, 
       admits_(admits),
       group_(configs, options, network,
              admits == Admits::all ? NodeGroup::Writes::collected : NodeGroup::Writes::at_once) {
+    free_.reserve(most_free);
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
-Lane::~Lane() {
-    while (auto* const asker = free_.take()) delete asker;
-}
+Lane::~Lane() = default;
 
 bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
                Patience patience) {
@@ -162,9 +161,10 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
 auto Lane::take_asker() -> OwnAsker {
     {
         const std::lock_guard guard{mutex_};
-        if (auto* const free = free_.take()) {
-            --free_count_;
-            return OwnAsker{free, {this}};
+        if (!free_.empty()) {
+            OwnAsker taken{free_.back().release(), {this}};
+            free_.pop_back();
+            return taken;
         }
     }
     return OwnAsker{new Asker{*this}, {this}};
@@ -173,12 +173,10 @@ auto Lane::take_asker() -> OwnAsker {
 /// Is called once by each user of the object.
 void Lane::recycle(Asker& asker) noexcept {
     if (--asker.users > 0) return;
-    std::unique_ptr<Asker> surplus{&asker};  // declared first, so that it is destroyed without the mutex
+    std::unique_ptr<Asker> unused{&asker};  // declared first, so that it is destroyed without the mutex
     asker.clear();
     const std::lock_guard guard{mutex_};
-    if (free_count_ == most_free) return;
-    ++free_count_;
-    free_.add(*surplus.release());
+    if (free_.size() < most_free) free_.push_back(std::move(unused));
 }
 
 /// Wakes a thread for this reason. Returns false if it has left.

@@ -196,8 +196,7 @@ private:
     // Made when it is first needed. Null if there is no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
-    Askers free_{};  // they are used again
-    std::size_t free_count_ = 0;
+    std::vector<std::unique_ptr<Asker>> free_{};  // they are used again
 
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
