@@ -59,7 +59,7 @@ public:
         failure = nullptr;
         users = 1;
         is_new = true;
-        has_ended = may_return = reads_first = false;
+        has_ended = reads_first = false;
         waited_ = Waited::not_yet;
     }
 
@@ -97,8 +97,7 @@ public:
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
     // Written by the leader, before it wakes the thread.
-    bool has_ended = false;   ///< the leader has nothing to do for the round any more
-    bool may_return = false;  ///< the thread of this round leads, and wake_ended() has seen its end
+    bool has_ended = false;  ///< the leader has nothing to do for the round any more
     std::exception_ptr failure{};
     std::optional<RoundDriver> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
@@ -274,11 +273,11 @@ std::size_t Lane::new_rounds() const {
 // ---- The leader
 
 void Lane::lead(Asker& own) noexcept {
-    while (!own.may_return) try {
-            make_turn(own);
-        } catch (...) {  // no memory
-            end_without_memory(own);
-        }
+    try {
+        while (!make_turn(own)) continue;
+    } catch (...) {  // no memory
+        end_without_memory(own);
+    }
     stop_leading();
 }
 
@@ -289,7 +288,8 @@ void Lane::stop_leading() noexcept {
     sender_->start();
 }
 
-void Lane::make_turn(Asker& own) {
+/// Returns true if the round of the leader has ended.
+bool Lane::make_turn(Asker& own) {
     // Nobody has read from the connections since the last round. A server may have closed one. If the last
     // read was just now, this one is saved.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
@@ -297,16 +297,15 @@ void Lane::make_turn(Asker& own) {
     if (admits_ == Admits::all) make_wakeup();
     begin_new_rounds(&own);
     const auto until = write();
-    wake_ended(&own);
-    if (own.may_return) return;
+    if (wake_ended(&own)) return true;
     if (!receive(own, until)) poll(until);
     do {
         advance_overdue(last_read_);
         (void)advance_ready();
     } while (receive(own, own.until));
-    if (!is_closed_ || !own.has_ended) return;
+    if (!is_closed_ || !own.has_ended) return false;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
-    wake_ended(&own);
+    return wake_ended(&own);
 }
 
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
@@ -440,13 +439,15 @@ void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
     ended_.add(asker);
 }
 
-/// Wakes the threads whose rounds have ended, except the leader.
-void Lane::wake_ended(const Asker* own) noexcept {
-    if (ended_.empty()) return;
+/// Wakes the threads whose rounds have ended, except the leader. Returns true if the round of the leader is
+/// one of them.
+bool Lane::wake_ended(const Asker* own) noexcept {
+    if (ended_.empty()) return false;
     find_unanswered();
+    bool own_has_ended = false;
     while (auto* const asker = ended_.take()) {
         if (asker == own)
-            asker->may_return = true;
+            own_has_ended = true;
         else if (!wake(*asker, Waited::until_it_is_over)) {
             {
                 const std::lock_guard guard{mutex_};  // its thread may still be in leave()
@@ -455,6 +456,7 @@ void Lane::wake_ended(const Asker* own) noexcept {
             recycle(*asker);
         }
     }
+    return own_has_ended;
 }
 
 void Lane::find_unanswered() noexcept {
@@ -488,7 +490,7 @@ void Lane::end_without_memory(Asker& own) noexcept {
         if (std::exchange(own.is_new, false)) active_.add(own);
     }
     if (!own.has_ended) end(own, std::current_exception());
-    wake_ended(&own);
+    (void)wake_ended(&own);
 }
 
 /// Names a waiting thread as the leader (rules 4 and 5). Returns what is left to do if nobody leads any more:
@@ -498,7 +500,7 @@ auto Lane::hand_over() noexcept -> Rest {
         for (auto* it = active_.last(); it; it = active_.before(*it))
             if (wake(*it, Waited::until_it_leads)) return Rest::nothing;
         end_left();
-        wake_ended(nullptr);
+        (void)wake_ended(nullptr);
         auto rest = Rest::unsent;  // also without memory, so that the background task tries again
         (void)detail::has_memory_for([&] { rest = group_.write_all(network_.clock().now()); });
         OwnAsker successor{nullptr, {this}};

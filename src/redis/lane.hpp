@@ -157,7 +157,7 @@ private:
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
                      std::error_code cause) const;
     void lead(Asker& own) noexcept;
-    void make_turn(Asker& own);
+    bool make_turn(Asker& own);
     void begin_new_rounds(const Asker* own);
     void begin(Asker& asker) noexcept;
     void advance(Asker& asker) noexcept;
@@ -174,7 +174,7 @@ private:
     void end(Asker& asker, std::exception_ptr failure) noexcept;
     void end_left() noexcept;
     void end_left(Asker& asker) noexcept;
-    void wake_ended(const Asker* own) noexcept;
+    bool wake_ended(const Asker* own) noexcept;
     void find_unanswered() noexcept;
     void end_without_memory(Asker& own) noexcept;
     void stop_leading() noexcept;
