@@ -6,13 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 
 namespace redlock {
-
-std::string errno_message(int error) {
-    return std::error_code{error, std::generic_category()}.message();
-}
 
 bool make_pipe(std::array<int, 2>& ends) {
 #if defined(__linux__)

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <chrono>
-#include <string>
 
 #if !defined(MSG_NOSIGNAL)
 #define MSG_NOSIGNAL 0  // on macOS open_socket() sets SO_NOSIGPIPE instead
@@ -26,7 +25,5 @@ void make_blocking(int fd, std::chrono::milliseconds longest);
 
 /// Makes close() discard the bytes that the kernel has not sent yet.
 void drop_unsent(int fd);
-
-std::string errno_message(int error);
 
 }  // namespace redlock

@@ -1,6 +1,5 @@
 #include "connection.hpp"
 
-#include "../os/socket.hpp"
 #include "../round/connection_choice.hpp"
 #include "../wire/causes.hpp"
 #include "redis_cluster.hpp"
@@ -9,11 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
 #include <exception>
 #include <new>
-#include <utility>
-#include <vector>
 
 namespace redlock {
 namespace {
@@ -24,6 +20,10 @@ using detail::Reply;
 
 /// How long the releases that a server refuses for now are left alone.
 constexpr auto refusal_pause = 1s;
+
+std::string errno_message(std::ptrdiff_t error) {
+    return std::generic_category().message(static_cast<int>(error));
+}
 
 }  // namespace
 
@@ -409,7 +409,7 @@ void Connection::write_collected() {
         if (blocked_) return;
         if (sent < 0) {
             read(Socket::Wait::no);  // what the server said before it closed explains more
-            if (!broken()) run_or_break([&] { fail_by_network(errno_message(static_cast<int>(-sent))); });
+            if (!broken()) run_or_break([&] { fail_by_network(errno_message(-sent)); });
             return;
         }
         written_ += static_cast<std::size_t>(sent);
@@ -442,7 +442,7 @@ bool Connection::receive(Socket::Wait wait) {
     const auto length = socket_->receive(bytes, wait);
     if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return false;
     if (length <= 0) {
-        fail_by_network(length == 0 ? "closed by the server" : errno_message(static_cast<int>(-length)));
+        fail_by_network(length == 0 ? "closed by the server" : errno_message(-length));
         return false;
     }
     const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};
