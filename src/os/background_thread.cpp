@@ -2,10 +2,8 @@
 //
 // A thread ends when its function has nothing left to do. exit() waits for threads that still run, before it
 // destroys objects that they may use, such as those of OpenSSL.
-#include <redlock/clock.hpp>
-#include <redlock/process.hpp>
-
 #include "os_network.hpp"
+
 #include "scoped_signal_block.hpp"
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 #include "os_network.hpp"
 
-#include <redlock/detail/not_copied.hpp>
-
 #include "socket.hpp"
 
 #include <poll.h>
@@ -12,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <new>
 #include <optional>
 #include <utility>

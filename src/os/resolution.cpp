@@ -3,8 +3,6 @@
 #include "scoped_signal_block.hpp"
 #include "socket.hpp"
 
-#include <redlock/process.hpp>
-
 #include <netdb.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #include "lanes.hpp"
 
 #include <redlock/detail/memory.hpp>
-#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "../round/connection_choice.hpp"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <functional>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace redlock {

@@ -5,7 +5,6 @@
 #include "connection.hpp"
 #include "node_config.hpp"
 
-#include <string_view>
 #include <utility>
 
 namespace redlock {
