@@ -172,38 +172,30 @@ void Connection::connected() {
     flush();
 }
 
-// ---- The handshake: AUTH if the endpoint has a user or a password, SELECT if its database is not 0, and a
-// PING, which shows that the server answers. All are written at once.
-
-Connection::Step Connection::step_after(Step step) const noexcept {
-    if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
-    if (step == Step::auth && needs_servers_) return Step::servers;
-    const bool last = step == Step::ping || step == Step::info || (step == Step::servers && was_ready_);
-    return last ? Step::done : Step::ping;
-}
+// ---- The handshake: AUTH if the endpoint has a user or a password, SELECT if its database is not 0, CLUSTER
+// NODES if the list of servers is needed, and a PING, which shows that the server answers. All are written at
+// once.
 
 void Connection::begin_handshake() {
     if (!fetch_credentials()) return;
     const auto& username = credentials_.username;
     const auto& password = credentials_.password;
     state_ = State::handshaking;
-    const bool anonymous = username.empty() && password.empty();
-    needs_servers_ = config_.cluster && config_.cluster->begin_refresh(network_.clock().now());
-    step_ = anonymous ? step_after(Step::auth) : Step::auth;
+    const auto add = [this](Step step, std::initializer_list<detail::Word> words) {
+        pending_.add_first();
+        steps_.push_back(step);
+        detail::append(outgoing(), words);
+    };
     run_or_break([&] {
-        for (auto step = step_; step != Step::done; step = step_after(step)) {
-            pending_.add_first();
-            if (step == Step::select)
-                detail::append(outgoing(), {"SELECT", std::to_string(config_.endpoint.database)});
-            else if (step == Step::servers)
-                detail::append(outgoing(), {"CLUSTER", "NODES"});
-            else if (step == Step::ping)
-                detail::append(outgoing(), {"PING"});
-            else if (username.empty())
-                detail::append(outgoing(), {"AUTH", password});
-            else
-                detail::append(outgoing(), {"AUTH", username, password});
-        }
+        if (!username.empty())
+            add(Step::auth, {"AUTH", username, password});
+        else if (!password.empty())
+            add(Step::auth, {"AUTH", password});
+        if (config_.endpoint.database != 0)
+            add(Step::select, {"SELECT", std::to_string(config_.endpoint.database)});
+        if (config_.cluster && config_.cluster->begin_refresh(network_.clock().now()))
+            add(Step::servers, {"CLUSTER", "NODES"});
+        add(Step::ping, {"PING"});
         outgoing() += std::exchange(queued_, {});
     });
     flush();
@@ -241,8 +233,8 @@ void Connection::fetch_servers(Clock::time_point now) {
 
 void Connection::begin_query(Step step, std::initializer_list<detail::Word> words) {
     state_ = State::handshaking;
-    step_ = step;
     run_or_break([&] {
+        steps_.push_back(step);
         pending_.add_other(nullptr).handshake = true;
         detail::append(outgoing(), words);
     });
@@ -261,12 +253,13 @@ bool Connection::take_servers(const Reply& reply) {
 /// or of a server without this command, also shows that the server answers. So does MISCONF, the error of a
 /// server that could not save its data. This server reads, but does not write.
 bool Connection::accept_handshake_reply(const Reply& reply) {
-    if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
-    if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
-    if (step_ == Step::servers) return take_servers(reply);
+    const auto step = steps_.front();
+    if (step == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
+    if (step == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    if (step == Step::servers) return take_servers(reply);
     const bool refused =
         reply.is_error("NOPERM") || reply.is_error("MISCONF") || detail::is_unknown_command(reply);
-    return reply.kind == Reply::Kind::status || (step_ == Step::ping && refused);
+    return reply.kind == Reply::Kind::status || (step == Step::ping && refused);
 }
 
 void Connection::take_handshake_reply() {
@@ -275,14 +268,15 @@ void Connection::take_handshake_reply() {
         const bool error = reply.kind == Reply::Kind::error;
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // Old servers answer "ERR wrong number of arguments" to a user name.
-        if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
+        const bool to_auth = steps_.front() == Step::auth;
+        if (error && to_auth && cause == Errc::server_error) cause = Errc::authentication_failed;
         // The server may repeat what it has received, unless it has not read the password.
         was_turned_away_ = detail::has_too_many_clients(reply);
-        const bool may_repeat = step_ == Step::auth && !was_turned_away_;
+        const bool may_repeat = to_auth && !was_turned_away_;
         return fail(cause, may_repeat ? quoted_after_auth(reply.text) : quoted(reply.text));
     }
-    step_ = step_after(step_);
-    if (step_ != Step::done) return;
+    steps_.erase(steps_.begin());
+    if (!steps_.empty()) return;
     state_ = State::ready;
     was_ready_ = true;
 }

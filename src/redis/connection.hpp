@@ -189,10 +189,9 @@ public:
     std::string detail() const { return detail_; }
 
 private:
-    /// The reply that the handshake awaits. The first handshake has the steps auth, select and ping, in this
-    /// order, and before ping the step servers if the list is needed. A later one has the step info or
-    /// servers.
-    enum class Step : std::uint8_t { auth, select, servers, ping, info, done };
+    /// A command of the handshake. The first handshake has the steps auth, select, servers and ping, in this
+    /// order, as far as they are needed. A later one has the step info or servers.
+    enum class Step : std::uint8_t { auth, select, servers, ping, info };
 
     void connect();
     bool connect_to(const Address& address);
@@ -207,7 +206,6 @@ private:
     void begin_handshake();
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
-    Step step_after(Step step) const noexcept;
     std::string quoted_after_auth(std::string_view text) const;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write_asking();
@@ -238,11 +236,10 @@ private:
     Clock::time_point moves_on_at_ = Clock::never();  // when the next address is tried
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
-    Step step_ = Step::auth;
+    std::vector<Step> steps_{};  // whose replies the handshake awaits
     Credentials credentials_;
     bool just_connected_ = false;  // true until the next advance()
     bool was_ready_ = false;
-    bool needs_servers_ = false;  // the first handshake asks for the list of servers
     std::string run_id_{};
 
     std::string out_{};  // bytes for the socket; those before written_ are written
