@@ -15,14 +15,14 @@ using namespace std::chrono_literals;
 /// waits until the reservation ends.
 static constexpr std::size_t max_gone = 1000;
 
-static Tally blank_tally(std::span<const std::unique_ptr<Node>> nodes) {
+static Tally blank_tally(std::span<Node* const> nodes) {
     auto names = std::make_shared<std::vector<std::string>>();
     for (const auto& node : nodes) names->push_back(node->name());
     return Tally{std::move(names)};
 }
 
-Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, Task& last,
-                     std::span<const std::unique_ptr<Node>> nodes, std::chrono::milliseconds node_timeout)
+Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<Node* const> nodes,
+                     std::chrono::milliseconds node_timeout)
     : Task(scheduler),
       rounds_(rounds),
       last_(last),

@@ -54,7 +54,7 @@ public:
 
     /// The arguments must outlive the object. It sends withdrawals through `rounds`, and wakes `last` when
     /// other descriptors have to be watched.
-    Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<const std::unique_ptr<Node>> nodes,
+    Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<Node* const> nodes,
               std::chrono::milliseconds node_timeout);
     ~Listeners() override { drop_all(); }
 
@@ -111,7 +111,7 @@ private:
 
     Rounds& rounds_;
     Task& last_;
-    const std::span<const std::unique_ptr<Node>> nodes_;
+    const std::span<Node* const> nodes_;
     const std::chrono::milliseconds node_timeout_;
     const Tally blank_tally_;
     std::array<OfNode, max_nodes> of_{};

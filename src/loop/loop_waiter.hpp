@@ -9,7 +9,6 @@
 #include "rounds.hpp"
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -22,8 +21,7 @@ namespace redlock::loop {
 class LoopWaiter final : public WaiterInSteps, Listeners::User {
 public:
     /// Does no I/O. All arguments must outlive the object.
-    LoopWaiter(Listeners& listeners, LocalQueues& queues, std::span<const std::unique_ptr<Node>> nodes,
-               Clock& clock)
+    LoopWaiter(Listeners& listeners, LocalQueues& queues, std::span<Node* const> nodes, Clock& clock)
         : listeners_(listeners), place_(queues), refusals_(nodes), nodes_(nodes.size()), clock_(clock) {}
     ~LoopWaiter() override;
 

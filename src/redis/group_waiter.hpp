@@ -21,8 +21,7 @@ namespace redlock {
 class GroupWaiter final : public Waiter {
 public:
     /// Does no I/O. All arguments must outlive the object.
-    GroupWaiter(std::span<const std::unique_ptr<Node>> nodes, Network& network,
-                std::chrono::milliseconds node_timeout)
+    GroupWaiter(std::span<Node* const> nodes, Network& network, std::chrono::milliseconds node_timeout)
         : nodes_(nodes), network_(network), node_timeout_(node_timeout), refusals_(nodes) {}
     /// Gives the connection back to its node, which keeps it for the next waiter.
     ~GroupWaiter() override;
@@ -38,7 +37,7 @@ private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
-    const std::span<const std::unique_ptr<Node>> nodes_;
+    const std::span<Node* const> nodes_;
     Network& network_;
     const std::chrono::milliseconds node_timeout_;
     std::size_t home_ = 0;

@@ -31,11 +31,10 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
         const auto attempt = [&](Clock::time_point deadline) {
             // The releases of broken connections get one more attempt, even if the node is not trusted.
             for (const auto* const group : groups)
-                for (auto* const node : group->table_.all()) node->server().kept().permit_attempt();
+                for (const auto& node : group->table_.all()) node->server().kept().permit_attempt();
             bool done = send_the_rest(groups, deadline, true);
             for (const auto* const group : groups)
-                for (const auto* const node : group->table_.all())
-                    done = done && node->server().kept().none();
+                for (const auto& node : group->table_.all()) done = done && node->server().kept().none();
             return done;
         };
         // The first attempt may find that a server is busy.
@@ -49,7 +48,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
 
 void NodeGroup::give_up() noexcept {
     closed_ = true;
-    for (auto* const node : table_.all()) node->close_connections(network_.clock().now());
+    for (const auto& node : table_.all()) node->close_connections(network_.clock().now());
 }
 
 bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats) {
@@ -65,7 +64,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         // enough if one of the groups finds it, because all share the kept releases.
         if (repeats) groups.front()->table_.find_debtors();
         for (const auto* const group : groups)
-            for (auto* const node : group->table_.all()) node->append_unfinished(owing, repeats);
+            for (const auto& node : group->table_.all()) node->append_unfinished(owing, repeats);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // A kept release may become due meanwhile, so the loop must not wait for long.
@@ -113,11 +112,11 @@ bool NodeGroup::check_silence(Clock::time_point now) {
 }
 
 void NodeGroup::add_late_replies(detail::LateReplies& late) const {
-    for (const auto* const node : table_.all()) node->add_late_replies(late);
+    for (const auto& node : table_.all()) node->add_late_replies(late);
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
-    for (const auto* const node : table_.all()) node->append_poll_entries(entries, polled);
+    for (const auto& node : table_.all()) node->append_poll_entries(entries, polled);
 }
 
 void NodeGroup::take_ready(std::span<const PollEntry> entries, Clock::time_point now) {
@@ -133,7 +132,7 @@ void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally>
                        std::chrono::nanoseconds took) const {
     if (!options_.observer) return;
     // The thread need not lead, so it must not use the list of all Node objects.
-    for (const auto& node : table_.nodes()) {
+    for (const auto* const node : table_.nodes()) {
         const auto name = tallies.front()[node->index()].name;
         if (!node->cluster())
             for (const auto& event : node->server().take_events()) event(*options_.observer, name);

@@ -58,7 +58,7 @@ public:
     std::unique_ptr<Waiter> waiter();
 
     /// See NodeTable::nodes().
-    std::span<const std::unique_ptr<Node>> nodes() const noexcept { return table_.nodes(); }
+    std::span<Node* const> nodes() const noexcept { return table_.nodes(); }
     /// Returns the nodes that are Redis Clusters. Several extensions on them are split by RequestsByServer.
     const RedisClusters& clusters() const noexcept { return table_.clusters(); }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }

@@ -11,28 +11,23 @@ NodeTable::NodeTable(const std::vector<NodeConfig>& configs, Network& network, N
     : network_(network), options_(options), debts_(configs.size()) {
     for (const auto& config : configs) {
         const auto& cluster = config.cluster;
-        nodes_.push_back(make_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
+        nodes_.push_back(&add_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
         if (cluster) clusters_.push_back(cluster);
     }
 }
 
-std::unique_ptr<Node> NodeTable::make_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster,
-                                           std::size_t index) {
+Node& NodeTable::add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index) {
     config.cluster = std::move(cluster);
     auto options = options_;
     options.index = index;
     options.position = all_.size();
-    auto node = std::make_unique<Node>(std::move(config), network_, options);
-    all_.push_back(node.get());
-    return node;
+    return *all_.emplace_back(std::make_unique<Node>(std::move(config), network_, options));
 }
 
 Node& NodeTable::node_of(std::size_t index, const ClusterServer& server) {
-    for (auto* const node : all_)
+    for (const auto& node : all_)
         if (node->is_of(*server)) return *node;
-    others_.reserve(others_.size() + 1);
-    others_.push_back(make_node(*server, nodes_[index]->cluster(), index));
-    return *all_.back();
+    return add_node(*server, nodes_[index]->cluster(), index);
 }
 
 Node* NodeTable::served_by(std::size_t index, const Command& command) {
@@ -44,10 +39,10 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
                                              Clock::time_point now) {
     const auto& cluster = nodes_[index]->cluster();
     if (!acquires(command.verb))
-        for (auto* const node : all_)
+        for (const auto& node : all_)
             if (const auto* const set =
                     node->index() == index ? node->binding_command_of(command.owner) : nullptr)
-                return {node, set->asking};
+                return {node.get(), set->asking};
     auto* const serving = served_by(index, command);
     if (serving && (serving->trusted(now) || !cluster->refresh_is_due(now))) return {serving};
     auto servers = cluster->servers();
@@ -59,7 +54,7 @@ NodeTable::Route NodeTable::route_in_cluster(std::size_t index, const Command& c
         const auto& server = servers[turn_++ % servers.size()];
         if (server->server->health(now).probe_due) return {&node_of(index, server)};
     }
-    return {serving ? serving : nodes_[index].get()};
+    return {serving ? serving : nodes_[index]};
 }
 
 Node* NodeTable::redirected(const Node& from, const detail::Redirection& to) {

@@ -23,9 +23,9 @@ public:
     NodeTable(const std::vector<NodeConfig>& configs, Network& network, Node::Options options);
 
     /// Returns one Node for each node. That of a Cluster is its first seed.
-    std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
+    std::span<Node* const> nodes() const noexcept { return nodes_; }
     /// Returns all Node objects. PollEntry::node is an index into it.
-    std::span<Node* const> all() const noexcept { return all_; }
+    std::span<const std::unique_ptr<Node>> all() const noexcept { return all_; }
 
     /// The Node that a round uses, and how.
     struct Route {
@@ -37,7 +37,7 @@ public:
     /// unanswered. If the server of the slot is not known, or has failed, the command goes to another server,
     /// which then also has to name the servers (Connection::fetch_servers()).
     Route route(std::size_t index, const Command& command, Clock::time_point now) {
-        return nodes_[index]->cluster() ? route_in_cluster(index, command, now) : Route{nodes_[index].get()};
+        return nodes_[index]->cluster() ? route_in_cluster(index, command, now) : Route{nodes_[index]};
     }
     /// Returns the Node of the server that the Cluster has for the slot of the command, or null if it is not
     /// known. The node must be a Cluster.
@@ -56,17 +56,15 @@ public:
 
 private:
     Route route_in_cluster(std::size_t index, const Command& command, Clock::time_point now);
-    /// Adds the new Node to all().
-    std::unique_ptr<Node> make_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster,
-                                    std::size_t index);
+    /// Adds a Node to all().
+    Node& add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index);
     Node& node_of(std::size_t index, const ClusterServer& server);
 
     Network& network_;
     const Node::Options options_;
     RedisClusters clusters_{};
-    std::vector<std::unique_ptr<Node>> nodes_{};
-    std::vector<std::unique_ptr<Node>> others_{};  // the further servers of Clusters
-    std::vector<Node*> all_{};
+    std::vector<std::unique_ptr<Node>> all_{};
+    std::vector<Node*> nodes_{};          // constant after construction
     std::size_t turn_ = 0;                // of the server that is tried next if all have failed
     std::vector<std::uint64_t> debts_{};  // RedisCluster::debts() when find_debtors() has looked last
 };

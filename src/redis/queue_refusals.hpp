@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -19,7 +18,7 @@ namespace redlock {
 class QueueRefusals {
 public:
     /// `nodes` must outlive the object.
-    explicit QueueRefusals(std::span<const std::unique_ptr<Node>> nodes) : nodes_(nodes) {}
+    explicit QueueRefusals(std::span<Node* const> nodes) : nodes_(nodes) {}
 
     /// Returns true if the node keeps no queue for this resource, although it may keep queues for others.
     bool concern(std::size_t node, Clock::time_point now) const noexcept {
@@ -48,7 +47,7 @@ public:
     }
 
 private:
-    const std::span<const std::unique_ptr<Node>> nodes_;
+    const std::span<Node* const> nodes_;
     // The nodes on which the queue's key of this resource holds something else.
     std::array<QueueRefusal, max_nodes> refused_{};
 };
