@@ -94,10 +94,8 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
             return !it.is_seed && it.server->server.use_count() == 1 && it.server->server->kept().none();
         });
     std::ranges::fill(slots_, std::uint16_t{0});
-    for (auto& it : servers_) {
-        it.is_replaced = it.is_replaced || it.serves;
-        it.serves = false;
-    }
+    for (auto& it : servers_)
+        if (it.slots == Slots::serves) it.slots = Slots::served;
     for (const auto& master : masters) {
         auto [name, other] = std::pair{master.address.host, master.host_name};
         if (node_.tls && !other.empty()) std::swap(name, other);
@@ -105,8 +103,7 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         const auto index = index_locked({name, master.address.port}, asked);
         if (index == none) continue;
         servers_[index].other_name = other;
-        servers_[index].serves = true;
-        servers_[index].is_replaced = false;
+        servers_[index].slots = Slots::serves;
         for (const auto& [first, last] : master.slots)
             std::fill(slots_.begin() + first, slots_.begin() + last + 1,
                       static_cast<std::uint16_t>(index + 1));
@@ -151,7 +148,7 @@ bool RedisCluster::has_replaced(const NodeConfig& server) {
     const std::lock_guard guard{mutex_};
     const auto it = std::ranges::find_if(
         servers_, [&](const auto& known) { return known.server->server == server.server; });
-    if (it == servers_.end() || !it->is_replaced) return false;
+    if (it == servers_.end() || it->slots != Slots::served) return false;
     move_releases_locked(*it->server);
     return true;
 }

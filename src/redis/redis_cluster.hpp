@@ -74,12 +74,14 @@ public:
     std::uint64_t debts() const noexcept { return debts_; }
 
 private:
+    /// Whether a server serves slots by the last list, has served some by an earlier one only, or neither.
+    enum class Slots : std::uint8_t { never, served, serves };
+
     struct Known {
         ClusterServer server;
         std::string other_name{};  // the other name that the server announces: its host name or its address
         bool is_seed = false;
-        bool serves = false;       // some slot, by the last list
-        bool is_replaced = false;  // it has served slots, and serves none any more
+        Slots slots = Slots::never;
     };
 
     std::size_t index_locked(const detail::ServerAddress& address, std::string_view asked);
