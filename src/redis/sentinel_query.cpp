@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -43,38 +44,30 @@ std::vector<std::size_t> sentinels_of(std::span<const SentinelAnswer> answers) {
 }
 
 /// The answers of all entries of one Sentinel, combined.
-struct Vote {
-    bool contradicts_itself = false;
+struct SentinelVote {
     bool refused = false;
-    std::string master{};
+    std::set<std::string> masters{};  // several if it contradicts itself
 };
-
-std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
-    const auto sentinels = sentinels_of(answers);
-    std::map<std::size_t, Vote> votes;
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        auto& vote = votes[sentinels[i]];
-        vote.refused = vote.refused || answers[i].refused;
-        if (answers[i].master.empty()) continue;
-        vote.contradicts_itself =
-            vote.contradicts_itself || (!vote.master.empty() && vote.master != answers[i].master);
-        vote.master = answers[i].master;
-    }
-    return votes;
-}
 
 }  // namespace
 
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers) {
-    const auto votes = votes_of(answers);
+    const auto sentinels = sentinels_of(answers);
+    std::map<std::size_t, SentinelVote> votes;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        auto& vote = votes[sentinels[i]];
+        vote.refused = vote.refused || answers[i].refused;
+        if (!answers[i].master.empty()) vote.masters.insert(answers[i].master);
+    }
     SentinelCount result{.sentinels = votes.size()};
     std::map<std::string, std::size_t> votes_for;
     std::size_t refusing = 0;
     for (const auto& [first, vote] : votes) {
-        if (!vote.master.empty()) ++result.named;
-        if (vote.master.empty() && vote.refused) ++refusing;
-        if (vote.master.empty() || vote.contradicts_itself) continue;
-        if (++votes_for[vote.master] * 2 > result.sentinels) result.master = vote.master;
+        if (!vote.masters.empty()) ++result.named;
+        if (vote.masters.empty() && vote.refused) ++refusing;
+        if (vote.masters.size() != 1) continue;
+        const auto& master = *vote.masters.begin();
+        if (++votes_for[master] * 2 > result.sentinels) result.master = master;
     }
     result.refused_for_good = (result.sentinels - refusing) * 2 <= result.sentinels;
     return result;
