@@ -95,13 +95,10 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
 
 /// Returns the lane that a round gets for itself (shares_lane()).
 auto Lanes::take_idle_locked() -> CountedLane& {
-    auto chosen = others_.rend();
-    for (auto it = others_.rbegin(); it != others_.rend(); ++it) {
-        if ((*it)->users > 0) continue;
-        const bool has_read_all = !(*it)->unanswered().any();
-        if (has_read_all || chosen == others_.rend()) chosen = it;
-        if (has_read_all) break;
-    }
+    const auto is_idle = [](const auto& lane) { return lane->users == 0; };
+    const auto has_read_all = [&](const auto& lane) { return is_idle(lane) && !lane->unanswered().any(); };
+    auto chosen = std::find_if(others_.rbegin(), others_.rend(), has_read_all);
+    if (chosen == others_.rend()) chosen = std::find_if(others_.rbegin(), others_.rend(), is_idle);
     if (chosen == others_.rend()) {
         others_.push_back(
             std::make_unique<CountedLane>(configs_, options_, network_, Lane::Admits::followers));
