@@ -116,16 +116,13 @@ void Link::deliver_answers(Clock::time_point now) {
 void Link::let_write(Clock::time_point now) {
     if (waiting_.empty() || is_continuing_) return;
     is_continuing_ = true;
-    std::size_t still_waiting = 0;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
-        auto* const user = waiting_[i];
-        if (!user) continue;
         const bool must_wait = ready() && !is_free_for(detail::KeyEffect::acquires, now);
-        if (!must_wait && !user->on_progress(index_, now)) continue;
-        // Is null if the user has left this connection, and waits on another one now.
-        if (waiting_[i]) waiting_[still_waiting++] = user;
+        if (!waiting_[i] || must_wait) continue;
+        // A user that waits on another connection now has left this one, so its place is null already.
+        if (!waiting_[i]->on_progress(index_, now)) waiting_[i] = nullptr;
     }
-    waiting_.resize(still_waiting);
+    std::erase(waiting_, nullptr);
     is_continuing_ = false;
 }
 
