@@ -307,14 +307,13 @@ std::string Connection::quoted(std::string_view text) const {
 /// Of several commands with one script, only the first brings the script whole, unless the server refuses
 /// digests.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited,
-                      detail::CommandForEachNode* for_each_node, Asking asking) {
-    const bool may_retry =
-        awaited && allows_digests_ && (collects_ || pending_.none()) && asking == Asking::no;
+                      detail::CommandForEachNode* for_each_node, bool asking) {
+    const bool may_retry = awaited && allows_digests_ && (collects_ || pending_.none()) && !asking;
     run_or_break([&] {
         for (const auto& command : commands) {
-            if (asking == Asking::yes) write_asking();
+            if (asking) write_asking();
             auto& sent = pending_.add(command, &requester);
-            sent.asking = asking == Asking::yes;
+            sent.asking = asking;
             if (command.hold_remaining > command.hold_remaining.zero())
                 sent.hold_until = network_.clock().now() + command.hold_remaining;
             sent.script = detail::script_of(command, recipient());

@@ -45,10 +45,6 @@
 
 namespace redlock {
 
-/// Whether a command is sent behind ASKING. A server of a Redis Cluster to which a slot is being moved then
-/// executes it. ASKING holds for one command, so a script is sent whole.
-enum class Asking : bool { no, yes };
-
 /// The connection itself is the requester of the commands of ask().
 class Connection : private detail::Requester, detail::NotCopied {
 public:
@@ -121,8 +117,11 @@ public:
     /// the requester may send the command again. It is then sent in another form.
     ///
     /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
+    ///
+    /// If `asking` is true, each command is sent behind ASKING. A server of a Redis Cluster to which a slot
+    /// is being moved then executes it. ASKING holds for one command, so a script is sent whole.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
-              detail::CommandForEachNode* for_each_node = nullptr, Asking asking = Asking::no);
+              detail::CommandForEachNode* for_each_node = nullptr, bool asking = false);
     /// Returns true if bytes of commands are queued, collected, or not accepted by the socket yet.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());

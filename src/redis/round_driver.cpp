@@ -192,10 +192,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     contacts_[node].awaits_reply = true;
-    const auto asking = contacts_[node].asking ? Asking::yes : Asking::no;
+    const bool asking = contacts_[node].asking;
     // ASKING has an entry of its own in front.
-    contacts_[node].first_number =
-        contacts_[node].connection->pending().next_number() + (contacts_[node].asking ? 1 : 0);
+    contacts_[node].first_number = contacts_[node].connection->pending().next_number() + (asking ? 1 : 0);
     if (requests.size() == 1) {
         auto of_node = command();
         QueueTerms queue{};
