@@ -192,13 +192,13 @@ public:
           tallies_(tallies),
           size_(nodes),
           needed_(grants_needed()),
-          nodes_(nodes) {
-        if (requests_.size() > 1) many_.resize(requests_.size());
+          nodes_(nodes),
+          many_(requests.size() > 1 ? requests.size() : 0) {
         for (std::size_t i = 0; i < requests_.size(); ++i)
             for (std::size_t node = 0; node < size_; ++node)
                 if (requests_[i].to[node]) {
                     nodes_[node].stage = Stage::unasked;
-                    ++counts()[i].pending;
+                    ++counts_[i].pending;
                 }
         if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::one_by_one;
     }
@@ -398,7 +398,7 @@ public:
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             // With several requests, a node that is being asked may have granted this one already, and is
             // then counted twice. If the result is false for this reason, the node is asked in second_half.
-            const auto& votes = counts()[i];
+            const auto& votes = counts_[i];
             const bool possible = votes.granted + votes.pending >= needed_;
             const bool enough = votes.granted + expected_grants >= needed_;
             if (includes(node, i) && possible && !enough) return true;
@@ -418,9 +418,9 @@ public:
 
     /// Returns the node that is being asked, if there is only one and its commands were sent.
     std::optional<std::size_t> only_one_sent() const noexcept {
-        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
+        const auto* const node = std::ranges::find_if(nodes_, &Participant::is_being_asked);
         if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
-        return static_cast<std::size_t>(node - all().begin());
+        return static_cast<std::size_t>(node - nodes_.begin());
     }
 
 private:
@@ -490,21 +490,16 @@ private:
     std::vector<NodeSet>
         excluded_{};  // the nodes from which each request was excluded; empty if there are none
 
-    Count one_{};                // for a single request, so that no memory is allocated
-    std::vector<Count> many_{};  // for several requests
+    Count one_{};              // for a single request, so that no memory is allocated
+    std::vector<Count> many_;  // for several requests
+    const std::span<Count> counts_ =
+        many_.empty() ? std::span{&one_, 1} : std::span{many_};  // of each request
     bool must_recount_ = true;   // a vote or a stage has changed since recount()
     std::size_t undecided_ = 0;  // the number of undecided requests
     std::size_t impossible_ = 0;
 
-    std::span<Participant> all() noexcept { return nodes_; }
-    std::span<const Participant> all() const noexcept { return nodes_; }
     std::size_t count_being_asked() const noexcept {
-        return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
-    }
-    /// Returns the counts, one for each request.
-    std::span<Count> counts() noexcept { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
-    std::span<const Count> counts() const noexcept {
-        return many_.empty() ? std::span{&one_, 1} : std::span{many_};
+        return static_cast<std::size_t>(std::ranges::count_if(nodes_, &Participant::is_being_asked));
     }
 
     // ---- Votes
@@ -519,7 +514,7 @@ private:
         report.place = vote.place;
         report.took = now - nodes_[node].asked_at;
         report.detail = std::move(detail);
-        auto& votes = counts()[request];
+        auto& votes = counts_[request];
         --votes.pending;
         if (vote.vote == Vote::granted) ++votes.granted;
         if (vote.vote == Vote::refused) ++votes.refused;
@@ -543,7 +538,7 @@ private:
 
     /// Returns true if a node has refused the only request of an acquisition.
     bool refused_to_acquire() const noexcept {
-        return effect() == KeyEffect::acquires && counts().front().refused > 0;
+        return effect() == KeyEffect::acquires && counts_.front().refused > 0;
     }
 
     /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
@@ -559,10 +554,10 @@ private:
     void recount() {
         if (!std::exchange(must_recount_, false)) return;
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
-            all(), [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
+            nodes_, [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
         undecided_ = 0;
         impossible_ = 0;
-        for (const auto& it : counts()) {
+        for (const auto& it : counts_) {
             const bool possible = it.granted + it.pending >= needed_ + never_asked;
             if (!possible) ++impossible_;
             if (possible && it.granted < needed_) ++undecided_;
@@ -595,7 +590,7 @@ private:
     /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
     /// apply. This also shortens the deadlines of untrusted nodes, but nobody waits for them then.
     void limit_connecting() noexcept {
-        for (auto& it : all())
+        for (auto& it : nodes_)
             if (it.stage == Stage::connecting)
                 it.deadline = std::min(it.deadline, it.asked_at + node_timeout_ / 8);
     }
@@ -613,7 +608,7 @@ private:
     /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
     std::optional<Clock::time_point> next_deadline() {
         std::optional<Clock::time_point> next;
-        for (const auto& it : all())
+        for (const auto& it : nodes_)
             if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
         return next;
     }
@@ -678,7 +673,7 @@ private:
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
         const auto unasked =
-            std::ranges::count_if(all(), [this](const Participant& it) { return worth_asking(it); });
+            std::ranges::count_if(nodes_, [this](const Participant& it) { return worth_asking(it); });
         return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
     }
 
