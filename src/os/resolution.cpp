@@ -88,6 +88,12 @@ std::shared_ptr<Resolution> Resolution::known(Found found) {
     return resolution;
 }
 
+std::string_view Resolution::address_bytes(std::size_t index) const noexcept {
+    if (!done() || addresses().empty()) return {};
+    const auto& address = addresses()[index % addresses().size()];
+    return {reinterpret_cast<const char*>(&address.storage), address.length};
+}
+
 /// Returns a resolution that is not done. If there is no descriptor left, returns one that has failed.
 std::shared_ptr<Resolution> Resolution::pending() {
     std::array<int, 2> ends{};

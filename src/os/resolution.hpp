@@ -20,11 +20,13 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -62,6 +64,9 @@ public:
 
     // Once done:
     const std::vector<Address>& addresses() const noexcept { return found_.addresses; }
+    /// Returns the bytes of an address, which identify the server. Counts on from the first address after the
+    /// last one. Returns no bytes if there is no address, also if the resolution is not done.
+    std::string_view address_bytes(std::size_t index) const noexcept;
     const std::string& error() const noexcept { return found_.error; }
     std::error_code cause() const noexcept { return found_.cause; }
 

@@ -75,15 +75,6 @@ SentinelCount count_sentinels(std::span<const SentinelAnswer> answers) {
 
 namespace {
 
-/// Returns the bytes of the address that was used to reach the Sentinel, or was tried last. Returns an empty
-/// text if there is none.
-std::string address_bytes(const Connection& connection) {
-    const auto& found = connection.resolution();
-    if (!found.done() || found.addresses().empty() || connection.next_address() == 0) return {};
-    const auto& address = found.addresses()[(connection.next_address() - 1) % found.addresses().size()];
-    return {reinterpret_cast<const char*>(&address.storage), address.length};
-}
-
 /// One query of all Sentinels of a node. It belongs to one thread, which ends after the query.
 class SentinelQuery : detail::NotCopied {
 public:
@@ -150,7 +141,9 @@ private:
     void advance(Entry& entry) {
         auto& connection = *entry.connection;
         connection.advance();
-        entry.answer.address = address_bytes(connection);
+        // Until an address is tried, there is none.
+        if (connection.next_address() > 0)
+            entry.answer.address = connection.resolution().address_bytes(connection.present_address());
         if (connection.broken())
             return give_up(entry, connection.cause(),
                            connection.cause().message() + " (" + connection.detail() + ")");

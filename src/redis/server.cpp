@@ -9,13 +9,6 @@
 
 namespace redlock {
 
-/// Returns the bytes of the first address, which identify the server. Returns no bytes if none is known.
-static std::string_view address_bytes(const Resolution& found) {
-    if (!found.done() || found.addresses().empty()) return {};
-    const auto& address = found.addresses().front();
-    return {reinterpret_cast<const char*>(&address.storage), address.length};
-}
-
 // ---- Health
 
 Server::Health Server::health(Clock::time_point now) noexcept {
@@ -102,7 +95,7 @@ void Server::leave_address(const Connection& connection) noexcept {
 
 std::uint64_t Server::learn_master() {
     const std::lock_guard guard{mutex_};
-    const auto found = resolution_ ? address_bytes(*resolution_) : std::string_view{};
+    const auto found = resolution_ ? resolution_->address_bytes(0) : std::string_view{};
     if (!found.empty() && found != named_) {
         named_ = found;
         ++masters_;
@@ -111,7 +104,7 @@ std::uint64_t Server::learn_master() {
 }
 
 bool Server::is_former(const Connection& connection) noexcept {
-    const auto found = address_bytes(connection.resolution());
+    const auto found = connection.resolution().address_bytes(0);
     const std::lock_guard guard{mutex_};
     return !named_.empty() && !found.empty() && found != named_;
 }
