@@ -117,7 +117,6 @@ private:
 Lane::Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
            Admits admits)
     : network_(network),
-      node_timeout_(options.node_timeout),
       admits_(admits),
       group_(configs, options, network,
              admits == Admits::all ? NodeGroup::Writes::collected : NodeGroup::Writes::at_once) {
@@ -203,7 +202,7 @@ auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
 auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience) -> Waited {
     if (patience == Patience::none) return leave(own);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command), own.limits);
-    const auto grace = patience == Patience::with_grace ? detail::time_to_end(node_timeout_) : 0ns;
+    const auto grace = patience == Patience::with_grace ? detail::time_to_end(group_.node_timeout()) : 0ns;
     const auto time_left = own.limits.deadline - start;
     auto waited = Waited::not_yet;
     if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
@@ -557,7 +556,7 @@ Clock::time_point Lane::send_unsent(Clock::time_point now) {
     find_unanswered();
     const auto since = sender_since_.load();
     const auto rest = hand_over();
-    const auto end = since + node_timeout_;
+    const auto end = since + group_.node_timeout();
     if (rest == Rest::nothing || now > end) return Clock::never();
     if (rest == Rest::unconfirmed) return end + 1ms;
     return now >= end ? Clock::never() : now + std::max<Clock::duration>((now - since) / 4, 1ms);

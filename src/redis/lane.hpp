@@ -186,7 +186,6 @@ private:
     static constexpr std::size_t most_free = 64;
 
     Network& network_;
-    const Clock::duration node_timeout_;
     const Admits admits_;
 
     mutable std::mutex mutex_{};
