@@ -95,22 +95,19 @@ public:
         const std::lock_guard guard{mutex_};
         started_ = true;
         changed_.notify_all();
+        if (running_) return;
         try {
-            if (!running_) start_thread();
+            AtExit::start(thread_, [this] {
+                if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
+                const ScopedSignalBlock blocked;
+                thread_ = std::thread{[this] { run(); }};
+                running_ = true;
+            });
         } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory, or no thread
         }
     }
 
 private:
-    void start_thread() {
-        AtExit::start(thread_, [this] {
-            if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
-            const ScopedSignalBlock blocked;
-            thread_ = std::thread{[this] { run(); }};
-            running_ = true;
-        });
-    }
-
     /// The thread: calls the function when it is due or start() was called, until it has nothing left to do.
     void run() noexcept {
         std::unique_lock lock{mutex_};

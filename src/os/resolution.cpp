@@ -106,10 +106,7 @@ std::shared_ptr<Resolution> Resolution::pending() {
 
 std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
     auto numeric = call_getaddrinfo(host, port, AI_NUMERICHOST);
-    return numeric.addresses.empty() ? look_up(host, port) : known(std::move(numeric));
-}
-
-std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::uint16_t port) {
+    if (!numeric.addresses.empty()) return known(std::move(numeric));
     const auto name = host + ":" + std::to_string(port);
     auto& under_way = look_ups();
     const std::lock_guard guard{under_way.mutex};

@@ -73,7 +73,6 @@ public:
 private:
     Resolution() = default;
     static std::shared_ptr<Resolution> pending();
-    static std::shared_ptr<Resolution> look_up(const std::string& host, std::uint16_t port);
     void finish(Found found) noexcept;
 
     const std::int64_t process_ = this_process();
