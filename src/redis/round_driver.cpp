@@ -95,9 +95,8 @@ void RoundDriver::begin(std::size_t node) {
 bool RoundDriver::join(std::size_t node) {
     const auto [connection, worth_waiting_for, obstacle] =
         contacts_[node].node->join(round_.requests(), now_, round_.needs(node));
-    if (obstacle) {  // The command cannot be sent now.
-        for (std::size_t i = 0; i < round_.requests().size(); ++i)
-            if (round_.includes(node, i)) round_.exclude(node, i, obstacle, now_);
+    if (obstacle) {  // The command cannot be sent now. It is the only one, see Node::join().
+        round_.exclude(node, 0, obstacle, now_);
         return false;
     }
     if (!connection) {
