@@ -26,11 +26,8 @@
 
 #include <chrono>
 #include <concepts>
-#include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>

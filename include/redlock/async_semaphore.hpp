@@ -19,13 +19,8 @@
 #include <redlock/export.hpp>
 #include <redlock/options.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <stop_token>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace redlock {
 

@@ -83,7 +83,6 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease_view.hpp>
 #include <redlock/nodes.hpp>
@@ -93,10 +92,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 

@@ -22,20 +22,13 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
-#include <redlock/result.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <stop_token>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace redlock {
 

@@ -1,7 +1,6 @@
 // The place of a waiter in the queue (waiting.hpp), as flows (flow.hpp).
 #pragma once
 
-#include <redlock/algorithm/waiting.hpp>
 #include <redlock/entropy.hpp>
 
 #include "flow.hpp"
@@ -9,7 +8,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -20,7 +20,6 @@
 #include "renewal_plan.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <new>

@@ -3,7 +3,7 @@
 #include <redlock/async_semaphore.hpp>
 #include <redlock/semaphore.hpp>
 
-#include "../wire/command_encoding.hpp"
+#include "../wire/key_names.hpp"
 #include "lease_state.hpp"
 
 #include <utility>

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>

@@ -4,7 +4,6 @@
 
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/detail/not_copied.hpp>
-#include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
 #include "../lock/lease_state.hpp"

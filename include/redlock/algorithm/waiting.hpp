@@ -29,7 +29,6 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
-#include <redlock/result.hpp>
 
 #include <algorithm>
 #include <chrono>
