@@ -22,15 +22,10 @@ namespace redlock {
 /// The state of a leader. It outlives the AsyncLeader while run() is under way, and while there is an
 /// AsyncTerm of it. The TermSequence says what to do, and act() begins it. The outcome is passed to the
 /// TermSequence: at once, or when the loop has called a completion or proceed(), or when the work has ended.
-class AsyncLeader::Impl final : loop::ContextOwner,
-                                loop::Task,
-                                loop::Member,
-                                public std::enable_shared_from_this<AsyncLeader::Impl> {
+class AsyncLeader::Impl final : loop::Member, public std::enable_shared_from_this<AsyncLeader::Impl> {
 public:
     Impl(AsyncNodes& nodes, std::string resource, LeaderOptions options)
-        : ContextOwner(nodes.context_),
-          Task(context->scheduler()),
-          Member(context->members()),
+        : Member(nodes.context_),
           options_(std::move(options)),
           lock_(nodes, std::move(resource),
                 detail::lock_options(options_, loop_watchdog(), context->nodes())) {}

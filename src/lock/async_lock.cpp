@@ -55,16 +55,11 @@ detail::Renewer* loop_watchdog() noexcept {
 ///     reporting | set   | both  | set    | it has ended, and the next proceed() calls its completion; a job
 ///               |       |       |        | has the result, and without a job the result is `ended_`
 ///     leaving   | empty | a job | empty  | the AsyncLock was destroyed, and its release is under way
-class AsyncLock::Impl final : loop::ContextOwner,
-                              loop::Task,
-                              loop::Member,
-                              public std::enable_shared_from_this<AsyncLock::Impl> {
+class AsyncLock::Impl final : loop::Member, public std::enable_shared_from_this<AsyncLock::Impl> {
 public:
     Impl(std::shared_ptr<loop::Context> of_loop, std::vector<std::string> names, LockOptions options,
          detail::Acquires acquires)
-        : ContextOwner(std::move(of_loop)),
-          Task(context->scheduler()),
-          Member(context->members()),
+        : Member(std::move(of_loop)),
           state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
                                                       std::move(options), acquires)) {}
 

@@ -45,17 +45,21 @@ private:
     const bool has_cluster_;
 };
 
-/// An object that must do something when the loop is shut down, such as a lock or the watchdog of a loop. It
-/// is in the list of its Context while it lives.
-class Member : public detail::Linked<Member> {
+/// A base class of Member, so that the context exists before the base class Task, which needs its scheduler.
+struct ContextOwner {
+    const std::shared_ptr<Context> context;
+};
+
+/// A task that must do something when the loop is shut down, such as a lock. It keeps its Context, and is in
+/// the list of the Context while it lives.
+class Member : protected ContextOwner, public Task, public detail::Linked<Member> {
 public:
     /// Ends the operations of the object without calling a completion, and writes their releases as far as
     /// the sockets accept them. Is called once.
     virtual void shut_down() noexcept = 0;
 
 protected:
-    explicit Member(detail::LinkedList<Member>& members) { members.add(*this); }
-    virtual ~Member() = default;
+    explicit Member(std::shared_ptr<Context> of_loop);
 };
 
 class Context final : private EventLoop::Handler, detail::NotCopied {
@@ -101,5 +105,10 @@ private:
     detail::LinkedList<Member> members_{};
     std::shared_ptr<Context> self_{};
 };
+
+inline Member::Member(std::shared_ptr<Context> of_loop)
+    : ContextOwner{std::move(of_loop)}, Task(context->scheduler()) {
+    context->members().add(*this);
+}
 
 }  // namespace redlock::loop

@@ -11,16 +11,9 @@
 
 namespace redlock::loop {
 
-/// The base of an object that is a task. It is initialised before the task, because the scheduler of the task
-/// belongs to the context.
-struct ContextOwner {
-    explicit ContextOwner(std::shared_ptr<Context> of_loop) : context(std::move(of_loop)) {}
-    const std::shared_ptr<Context> context;
-};
-
 /// Calls a completion from the loop, and destroys itself.
 template <class Value>
-class LaterCall final : ContextOwner, Task, Member {
+class LaterCall final : Member {
 public:
     static void make(const std::shared_ptr<Context>& context, CompletionWith<Value> done, Value value) {
         (new LaterCall(context, std::move(done), std::move(value)))->wake();
@@ -28,11 +21,7 @@ public:
 
 private:
     LaterCall(const std::shared_ptr<Context>& of_loop, CompletionWith<Value> done, Value value)
-        : ContextOwner(of_loop),
-          Task(context->scheduler()),
-          Member(context->members()),
-          done_(std::move(done)),
-          value_(std::move(value)) {}
+        : Member(of_loop), done_(std::move(done)), value_(std::move(value)) {}
 
     void proceed() override {
         auto done = std::move(done_);
