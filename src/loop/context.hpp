@@ -37,7 +37,7 @@ public:
     /// are made by a RoundRunner.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
-    /// Returns a WaiterInSteps, whose functions only a FlowRunner calls.
+    /// Returns a WaiterInSteps, whose functions only a LoopFront calls.
     std::unique_ptr<Waiter> waiter() override;
 
 private:

@@ -26,45 +26,16 @@ flow::LockParts parts_of(const JobContext& lock) {
     return {lock.state, lock.state->options().watchdog ? &lock.context.renewals() : nullptr};
 }
 
-/// The front of an event loop (flow/flow.hpp): makes the rounds and pauses of one flow without blocking. The
-/// operation, the Steps of the flow, the context and the task must outlive the runner. If the runner is
-/// destroyed before the flow has ended, the flow is destroyed.
-class FlowRunner {
+/// The front of an event loop (flow/flow.hpp): does what a flow waits for, without blocking. Each function
+/// returns true if the flow need not wait any more. Otherwise the task is woken when the function must be
+/// called again.
+class LoopFront {
 public:
-    FlowRunner(Context& context, Task& task, flow::Operation& operation)
-        : task_(task), operation_(operation), rounds_(std::in_place, context, task) {}
+    LoopFront(Context& context, Task& task) : task_(task), rounds_(context, task) {}
 
-    /// Starts the flow that `make` returns, or goes on with it, and returns true once it has ended. Otherwise
-    /// the task is woken when the function must be called again. A caller that requests a stop wakes the task
-    /// itself.
-    template <class Make>
-    bool advance(Make make) {
-        if (!flow_) operation_.start(flow_.emplace(flow::InPlace{make}));
-        while (!operation_.ended()) {
-            std::exception_ptr failure;
-            try {
-                if (!std::visit(*this, operation_.pending())) return false;
-            } catch (...) {  // no memory, or a Nodes of the user that throws
-                failure = std::current_exception();
-            }
-            operation_.resume(std::move(failure));
-        }
-        return true;
-    }
-
-    /// Returns the error code with which the flow has ended, or throws its exception.
-    std::error_code result() const { return flow_->result(); }
-
-    /// Destroys the flow, and its round before that.
-    void destroy() noexcept {
-        rounds_.reset();
-        flow_.reset();
-    }
-
-    // Return true if the flow need not wait any more.
     bool operator()(std::monostate) const noexcept { return true; }
     bool operator()(const flow::PendingRound& round) {
-        return rounds_->advance({round.request, 1}, *round.limits, {round.tally, 1});
+        return rounds_.advance({round.request, 1}, *round.limits, {round.tally, 1});
     }
     bool operator()(const flow::PendingPause& pause) {
         if (pause.stop->stop_requested() || task_.now() >= pause.until) return true;
@@ -87,35 +58,44 @@ public:
         return true;
     }
 
+    /// Ends a round that is under way.
+    void end_round() noexcept { rounds_.end(); }
+
 private:
     /// The nodes of a loop have no other waiters (LoopNodes::waiter()).
     static WaiterInSteps& in_steps(Waiter& waiter) noexcept { return static_cast<WaiterInSteps&>(waiter); }
 
     Task& task_;
-    flow::Operation& operation_;
-    std::optional<flow::Flow> flow_{};
-    std::optional<RoundRunner> rounds_;  // refers to the frame of the flow
+    RoundRunner rounds_;
 };
 
-/// Runs the flow of an operation (flow/lock_operations.hpp).
+/// Runs the flow of an operation (flow/lock_operations.hpp). A caller that requests a stop wakes the task
+/// itself.
 template <class Operation>
 class FlowJob : public Job {
 public:
     template <class... Arguments>
     explicit FlowJob(const JobContext& lock, Arguments&&... arguments)
-        : lock_(lock),
-          steps_(frames_, parts_of(lock), std::forward<Arguments>(arguments)...),
-          flow_(lock.context, lock.task, frames_) {}
+        : lock_(lock), steps_(frames_, parts_of(lock), std::forward<Arguments>(arguments)...) {}
 
     bool advance() override {
-        if (!flow_.advance([this] { return steps_.run(); })) return false;
-        error_ = flow_.result();
+        if (!flow_) frames_.start(flow_.emplace(flow::InPlace{[this] { return steps_.run(); }}));
+        while (!frames_.ended()) {
+            std::exception_ptr failure;
+            try {
+                if (!std::visit(front_, frames_.pending())) return false;
+            } catch (...) {  // no memory, or a Nodes of the user that throws
+                failure = std::current_exception();
+            }
+            frames_.resume(std::move(failure));
+        }
+        error_ = flow_->result();
         return true;
     }
     Result take_result() noexcept override { return steps_.take_result(error_); }
 
     void shut_down() noexcept override {
-        flow_.destroy();
+        destroy_flow();
         try {
             send_what_is_left();
         } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys expire
@@ -123,6 +103,12 @@ public:
     }
 
 protected:
+    /// Destroys the flow, and its round before that, which refers to the frame of the flow.
+    void destroy_flow() noexcept {
+        front_.end_round();
+        flow_.reset();
+    }
+
     /// Writes the commands that a flow has left to do, as far as the sockets accept them.
     void send_what_is_left() {
         steps_.for_each_unreleased([this](const Request& request) {
@@ -131,11 +117,12 @@ protected:
     }
 
     const JobContext lock_;
-    LoopOperation frames_{lock_.context.nodes()};
-    Operation steps_;
-    FlowRunner flow_;
 
 private:
+    LoopOperation frames_{lock_.context.nodes()};
+    Operation steps_;
+    std::optional<flow::Flow> flow_{};
+    LoopFront front_{lock_.context, lock_.task};  // destroyed before the flow
     std::error_code error_{};
 };
 
@@ -153,7 +140,7 @@ public:
                 return FlowJob::advance();
             } catch (...) {  // no memory, or a Nodes of the user that throws
                 failure_ = std::current_exception();
-                flow_.destroy();
+                destroy_flow();
                 release_until_ = deadline_after(lock_.task.now(), lock_.state->options().ttl);
             }
         if (!release_what_is_left()) return false;

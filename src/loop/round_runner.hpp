@@ -42,15 +42,16 @@ public:
         }
     }
 
+    /// Ends the round, if one is under way, and gives its place back.
+    void end() noexcept {
+        round_.reset();
+        place_.give_back();
+    }
+
 private:
     bool may_begin(const RoundLimits& limits) {
         return limit_ == Limit::none || place_.take() || limits.stop.stop_requested() ||
                task_.now() >= limits.deadline;
-    }
-
-    void end() noexcept {
-        round_.reset();
-        place_.give_back();
     }
 
     Context& context_;
