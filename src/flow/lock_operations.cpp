@@ -7,26 +7,26 @@ namespace redlock::flow {
 
 // ---- Releasing
 
-ReleaseLock::ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acquisition, Replies replies)
+ReleaseLock::ReleaseLock(Operation& operation, std::shared_ptr<detail::LeaseState> state,
+                         std::uint64_t acquisition, Replies replies)
     : Steps(operation),
-      lock_(std::move(lock)),
+      state_(std::move(state)),
       acquisition_(acquisition),
       lease_(begin()),
-      release_(operation, lock_.state->clock(), lock_.state->resources(), lease_, lock_.state->options().fair,
-               replies) {}
+      release_(operation, state_->clock(), state_->resources(), lease_, state_->options().fair, replies) {}
 
 /// Ends the validity, and returns the lease to release. Returns an empty lease if there is none. A release
 /// that was not confirmed can be repeated, but once the validity has ended, this is needless.
 Lease ReleaseLock::begin() {
-    auto& state = *lock_.state;
-    if (lock_.watchdog && !state.lease(acquisition_).empty())
-        lock_.watchdog->remove({lock_.state, acquisition_});
+    auto& state = *state_;
+    if (state.options().watchdog && !state.lease(acquisition_).empty())
+        state.options().watchdog->remove({state_, acquisition_});
     const auto lease = state.begin_release(acquisition_);
     return lease.released && state.clock().now() >= lease.valid_until ? Lease{} : lease;
 }
 
 Flow ReleaseLock::run() {
-    auto& state = *lock_.state;
+    auto& state = *state_;
     std::error_code error = Errc::not_held;
     if (!before_.empty()) {
         const auto releasing = release_.run();
@@ -39,10 +39,9 @@ Flow ReleaseLock::run() {
 
 // ---- Extending
 
-ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::milliseconds ttl)
-    : Steps(operation),
-      lock_(std::move(lock)),
-      extension_(operation, lock_.state->clock(), request_, before_) {
+ExtendLock::ExtendLock(Operation& operation, std::shared_ptr<detail::LeaseState> state,
+                       std::chrono::milliseconds ttl)
+    : Steps(operation), state_(std::move(state)), extension_(operation, state_->clock(), request_, before_) {
     request_.ttl = ttl;
 }
 
@@ -50,7 +49,7 @@ ExtendLock::ExtendLock(Operation& operation, LockParts lock, std::chrono::millis
 /// its nodes and its watchdog. In that case plan() has no further instant, and the watchdog is not touched.
 /// Otherwise add() makes the watchdog compute its plan again, so that it reports the loss.
 Flow ExtendLock::run() {
-    auto& state = *lock_.state;
+    auto& state = *state_;
     // The clock is read before the lease, as in LeaseView::remaining().
     const auto now = state.clock().now();
     before_ = state.lease(acquisition_);
@@ -64,15 +63,15 @@ Flow ExtendLock::run() {
         [&] { return state.apply_extension(acquisition_, extension_.take_round(), extension_.limits()); }});
     const auto error = result_->error();
     if (!error) co_await wait_for(PendingDescription{&state, &before_, request_.ttl});
-    if (error == Errc::lost && lock_.watchdog && state.plan(acquisition_).next() != Clock::never())
-        lock_.watchdog->add({lock_.state, acquisition_});
+    if (error == Errc::lost && state.options().watchdog && state.plan(acquisition_).next() != Clock::never())
+        state.options().watchdog->add({state_, acquisition_});
     co_return error;
 }
 
 // ---- Acquiring
 
 Flow AcquireLock::run() {
-    auto& state = *lock_.state;
+    auto& state = *state_;
     const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
     if (!state.lease().empty()) {
@@ -81,7 +80,7 @@ Flow AcquireLock::run() {
     }
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
-    auto lost = lock_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
+    auto lost = state.options().watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_,
                      state.acquires());
     std::error_code error;
@@ -95,8 +94,8 @@ Flow AcquireLock::run() {
     co_await wait_for(PendingDescription{&state, &acquire_->lease(), request_.ttl});
     // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
     // Therefore neither of them is used after add().
-    if (lock_.watchdog) try {
-            lock_.watchdog->add({lock_.state, acquisition});
+    if (state.options().watchdog) try {
+            state.options().watchdog->add({state_, acquisition});
         } catch (...) {  // no memory, or no thread; for_each_unreleased() has the release
             state.forget();
             throw;
@@ -106,7 +105,7 @@ Flow AcquireLock::run() {
 }
 
 Flow AcquireLock::release_earlier() {
-    earlier_ = std::make_unique<ReleaseLock>(operation(), lock_, lock_.state->number(), Replies::not_awaited);
+    earlier_ = std::make_unique<ReleaseLock>(operation(), state_, state_->number(), Replies::not_awaited);
     {
         const auto releasing = earlier_->run();
         co_await releasing;

@@ -1,5 +1,6 @@
 // The operations of a lock, as flows: its acquisition, extension and release. They keep its lease in a
-// LeaseState, and give it to its watchdog. The blocking Lock (lock.cpp) and the locks of an event loop
+// LeaseState, and give it to its watchdog. An operation keeps the LeaseState alive, because a callback of the
+// watchdog may destroy the lock meanwhile. The blocking Lock (lock.cpp) and the locks of an event loop
 // (loop/lock_jobs.cpp) run the same flows.
 #pragma once
 
@@ -22,19 +23,13 @@
 
 namespace redlock::flow {
 
-/// The lock that an operation works for. `watchdog` is null if the lock has none. The LeaseState is kept
-/// alive, because a callback of the watchdog may destroy the lock while the operation is under way.
-struct LockParts {
-    std::shared_ptr<detail::LeaseState> state;
-    detail::Renewer* watchdog;
-};
-
 /// The release of one acquisition of a lock.
 class ReleaseLock final : public Steps {
 public:
     /// Begins the release: the validity of the lease ends, and the watchdog does not extend it any more. If a
     /// watchdog in another thread is extending the lease, blocks until this extension has ended.
-    ReleaseLock(Operation& operation, LockParts lock, std::uint64_t acquisition, Replies replies);
+    ReleaseLock(Operation& operation, std::shared_ptr<detail::LeaseState> state, std::uint64_t acquisition,
+                Replies replies);
 
     /// Ends with `not_held` if there is nothing to release.
     Flow run();
@@ -47,14 +42,14 @@ public:
     template <class Send>
     void for_each_unreleased(Send send) {
         if (lease_.empty()) return;
-        send(release_.request_at(lock_.state->clock().now()));
-        lock_.state->describe_holder(before_, {});  // deletes the description
+        send(release_.request_at(state_->clock().now()));
+        state_->describe_holder(before_, {});  // deletes the description
     }
 
 private:
     Lease begin();
 
-    const LockParts lock_;
+    const std::shared_ptr<detail::LeaseState> state_;
     const std::uint64_t acquisition_;
     Lease lease_;                  // what is left to release
     const Lease before_ = lease_;  // what was to be released at the beginning
@@ -64,7 +59,8 @@ private:
 /// The extension of the current acquisition of a lock.
 class ExtendLock final : public Steps {
 public:
-    ExtendLock(Operation& operation, LockParts lock, std::chrono::milliseconds ttl);
+    ExtendLock(Operation& operation, std::shared_ptr<detail::LeaseState> state,
+               std::chrono::milliseconds ttl);
 
     /// Ends with `not_held` or `lost`, and makes no round, if there is no valid lease or if its loss was
     /// reported.
@@ -76,10 +72,10 @@ public:
     void for_each_unreleased(Send) const noexcept {}
 
 private:
-    const LockParts lock_;
-    const std::uint64_t acquisition_ = lock_.state->number();
+    const std::shared_ptr<detail::LeaseState> state_;
+    const std::uint64_t acquisition_ = state_->number();
     Lease before_{};  // the lease when run() began
-    algorithm::LeaseRequest request_ = lock_.state->request();
+    algorithm::LeaseRequest request_ = state_->request();
     Extension extension_;
     std::optional<Result> result_{};
 };
@@ -87,9 +83,9 @@ private:
 /// The acquisition of a lock. The arguments must outlive it.
 class AcquireLock final : public Steps {
 public:
-    AcquireLock(Operation& operation, LockParts lock, Entropy& entropy,
+    AcquireLock(Operation& operation, std::shared_ptr<detail::LeaseState> state, Entropy& entropy,
                 const algorithm::AcquireLimits& limits)
-        : Steps(operation), lock_(std::move(lock)), entropy_(entropy), limits_(limits) {}
+        : Steps(operation), state_(std::move(state)), entropy_(entropy), limits_(limits) {}
 
     /// Ends with `already_held` if the lock is held. Otherwise releases what an earlier acquisition may have
     /// left on the nodes, and acquires.
@@ -109,10 +105,10 @@ public:
 private:
     Flow release_earlier();
 
-    const LockParts lock_;
+    const std::shared_ptr<detail::LeaseState> state_;
     Entropy& entropy_;
     const algorithm::AcquireLimits limits_;
-    const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
+    const algorithm::LeaseRequest request_ = state_->acquire_request();
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
     std::optional<Acquire> acquire_{};        // empty until that release has ended
     bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease

@@ -257,6 +257,7 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
                     "be used with one resource only");
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
+    if (options.watchdog) options.watchdog = &context_->renewals();
     impl_ = std::make_shared<Impl>(context_, std::move(names), std::move(options), acquires);
     state_ = impl_->state();
 }

@@ -114,7 +114,7 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
             state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
                                                           state_->acquires());
         flow::BlockingOperation operation{*nodes_};
-        flow::AcquireLock acquire{operation, {state_, options_.watchdog}, *entropy_, limits};
+        flow::AcquireLock acquire{operation, state_, *entropy_, limits};
         try {
             return acquire.take_result(flow::run_blocking(operation, acquire.run()));
         } catch (...) {  // no memory, or a Nodes of the user that throws
@@ -132,7 +132,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     if (!in_owning_process()) return Result{Errc::not_held};
     return run_operation([&] {
         flow::BlockingOperation operation{*nodes_};
-        flow::ExtendLock extension{operation, {state_, options_.watchdog}, ttl};
+        flow::ExtendLock extension{operation, state_, ttl};
         const auto error = flow::run_blocking(operation, extension.run());
         return extension.take_result(error);
     });
@@ -159,7 +159,7 @@ Result Lock::release_current(flow::Replies replies) noexcept {
 Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
     return run_operation([&] {
         flow::BlockingOperation operation{*nodes_};
-        flow::ReleaseLock release{operation, {state_, options_.watchdog}, number, replies};
+        flow::ReleaseLock release{operation, state_, number, replies};
         const auto error = flow::run_blocking(operation, release.run());
         return release.take_result(error);
     });

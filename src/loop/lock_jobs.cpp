@@ -22,10 +22,6 @@ namespace {
 /// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
-flow::LockParts parts_of(const JobContext& lock) {
-    return {lock.state, lock.state->options().watchdog ? &lock.context.renewals() : nullptr};
-}
-
 /// The front of an event loop (flow/flow.hpp): does what a flow waits for, without blocking. Each function
 /// returns true if the flow need not wait any more. Otherwise the task is woken when the function must be
 /// called again.
@@ -76,7 +72,7 @@ class FlowJob : public Job {
 public:
     template <class... Arguments>
     explicit FlowJob(const JobContext& lock, Arguments&&... arguments)
-        : lock_(lock), steps_(frames_, parts_of(lock), std::forward<Arguments>(arguments)...) {}
+        : lock_(lock), steps_(frames_, lock.state, std::forward<Arguments>(arguments)...) {}
 
     bool advance() override {
         if (!flow_) frames_.start(flow_.emplace(flow::InPlace{[this] { return steps_.run(); }}));

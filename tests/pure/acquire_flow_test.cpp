@@ -198,15 +198,15 @@ TEST(LockOperations, HaveTheirFramesInTheOperation) {
                                              LockOptions{.ttl = 10s, .fencing = true, .fair = true});
     const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
     flow::BlockingOperation acquiring{world.alice};
-    flow::AcquireLock acquire{acquiring, {state, nullptr}, world.entropy, limits};
+    flow::AcquireLock acquire{acquiring, state, world.entropy, limits};
     EXPECT_FALSE(flow::run_blocking(acquiring, acquire.run()));
     EXPECT_EQ(acquiring.frames().overflows(), 0U);
     flow::BlockingOperation extending{world.alice};
-    flow::ExtendLock extend{extending, {state, nullptr}, 10s};
+    flow::ExtendLock extend{extending, state, 10s};
     EXPECT_FALSE(flow::run_blocking(extending, extend.run()));
     EXPECT_EQ(extending.frames().overflows(), 0U);
     flow::BlockingOperation releasing{world.alice};
-    flow::ReleaseLock release{releasing, {state, nullptr}, state->number(), flow::Replies::awaited};
+    flow::ReleaseLock release{releasing, state, state->number(), flow::Replies::awaited};
     EXPECT_FALSE(flow::run_blocking(releasing, release.run()));
     EXPECT_EQ(releasing.frames().overflows(), 0U);
 }
@@ -220,17 +220,17 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
             world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s});
         const algorithm::AcquireLimits limits{.attempts = 1};
         flow::BlockingOperation first{world};
-        flow::AcquireLock acquire{first, {state, nullptr}, world.entropy, limits};
+        flow::AcquireLock acquire{first, state, world.entropy, limits};
         ASSERT_FALSE(flow::run_blocking(first, acquire.run()));
         world.cut_all();
         flow::BlockingOperation releasing{world};
-        flow::ReleaseLock release{releasing, {state, nullptr}, state->number(), flow::Replies::awaited};
+        flow::ReleaseLock release{releasing, state, state->number(), flow::Replies::awaited};
         EXPECT_EQ(flow::run_blocking(releasing, release.run()), Errc::no_quorum);
         world.heal_all();
         EXPECT_FALSE(world.clean());
 
         flow::BlockingOperation again{world};
-        flow::AcquireLock next{again, {state, nullptr}, world.entropy, limits};
+        flow::AcquireLock next{again, state, world.entropy, limits};
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
         ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
