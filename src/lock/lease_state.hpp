@@ -162,16 +162,14 @@ public:
     /// stop is requested on lost() after this function has returned. It does not wait for a call of on_lost
     /// in another thread, which may be waiting for this release (rule C9 in docs/rules.md).
     Lease begin_release(std::uint64_t number) {
-        Lease before;
-        std::stop_source stopping{std::nostopstate};
-        {
-            const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number)) return {};
-            before = lease_;
-            if (state_ == State::stopping || state_ == State::ending) stopping = stop_when_lost_;
-            lease_.released = true;
-            state_ = State::releasing;
-        }
+        std::unique_lock guard{mutex_};
+        if (!is_current_locked(number)) return {};
+        const auto before = lease_;
+        const bool stops = state_ == State::stopping || state_ == State::ending;
+        const auto stopping = stops ? stop_when_lost_ : std::stop_source{std::nostopstate};
+        lease_.released = true;
+        state_ = State::releasing;
+        guard.unlock();
         // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
         // that it runs.
         while (stopping.stop_possible() && !stopping.stop_requested())
@@ -191,30 +189,20 @@ public:
     /// nodes, which were asked within `limits`. If the result is Errc::lost and there is a watchdog, requests
     /// a stop on lost(). The watchdog, which calls plan() again, reports the loss.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
-        Result result{Errc::lost};
-        std::stop_source stopping{std::nostopstate};
-        {
-            const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number)) return result;
-            result = commit_locked(std::move(round), limits);
-            const bool has_watchdog = stop_when_lost_.stop_possible();
-            if (result.error() != Errc::lost || !will_report_locked(number) || !has_watchdog) return result;
-            keep_for_report_locked(result);
-            stopping = decide_to_stop_locked(State::stopping);
-        }
-        stopping.request_stop();
+        std::unique_lock guard{mutex_};
+        if (!is_current_locked(number)) return Result{Errc::lost};
+        auto result = commit_locked(std::move(round), limits);
+        const bool has_watchdog = stop_when_lost_.stop_possible();
+        if (result.error() != Errc::lost || !will_report_locked(number) || !has_watchdog) return result;
+        keep_for_report_locked(result);
+        unlock_and_stop(std::move(guard), State::stopping);
         return result;
     }
 
     /// Requests a stop on lost() although the lease is not lost, so that the work under the lock stops.
     void request_stop(std::uint64_t number) noexcept {
-        std::stop_source stopping{std::nostopstate};
-        {
-            const std::lock_guard guard{mutex_};
-            if (!will_report_locked(number)) return;
-            stopping = decide_to_stop_locked(State::ending);
-        }
-        stopping.request_stop();
+        std::unique_lock guard{mutex_};
+        if (will_report_locked(number)) unlock_and_stop(std::move(guard), State::ending);
     }
 
     /// Reports no loss from now on, because the lock of an event loop is being destroyed. If report_loss() is
@@ -269,23 +257,17 @@ public:
     /// calls on_lost unless a release has begun or the watch has ended before the call. Without a margin, the
     /// validity ends now. Allocates no memory, so that a loss is reported even if there is none left.
     void report_loss(std::uint64_t number) noexcept {
-        Result loss{Errc::lost};
-        std::stop_source stopping{std::nostopstate};
-        {
-            const std::lock_guard guard{mutex_};
-            if (!will_report_locked(number)) return;
-            const auto now = clock_->now();
-            if (options_.margin == options_.margin.zero())
-                lease_.valid_until = std::min(lease_.valid_until, now);
-            if (last_extend_error_) loss = std::move(*last_extend_error_);
-            const bool by_limit = state_ == State::live && now >= max_hold_until_;
-            loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
-            stopping = decide_to_stop_locked(State::ending);
-        }
+        std::unique_lock guard{mutex_};
+        if (!will_report_locked(number)) return;
+        const auto now = clock_->now();
+        if (options_.margin == options_.margin.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
+        auto loss = last_extend_error_ ? std::move(*last_extend_error_) : Result{Errc::lost};
+        const bool by_limit = state_ == State::live && now >= max_hold_until_;
+        loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
         // A callback may call Lock::release() in this thread (renewer.hpp).
         const RenewalScope scope{
             {.renewals = renewal_context().renewals, .lost_lease = this, .number = number}};
-        stopping.request_stop();
+        unlock_and_stop(std::move(guard), State::ending);
         try {
             if (options_.on_lost && may_call_on_lost(number)) options_.on_lost(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
@@ -317,12 +299,13 @@ private:
         return is_current_locked(number) && state_ == State::ending;
     }
 
-    /// Enters the state `next`, which is stopping or ending, and returns the source on which the caller must
-    /// request a stop. begin_release() waits for this stop. The caller must unlock the mutex before, because
-    /// a callback of the stop may call this object.
-    std::stop_source decide_to_stop_locked(State next) noexcept {
+    /// Enters the state `next`, which is stopping or ending, unlocks mutex_, and then requests a stop on
+    /// lost(), because a callback of the stop may call this object. begin_release() waits for this stop.
+    void unlock_and_stop(std::unique_lock<std::mutex> guard, State next) noexcept {
         state_ = next;
-        return stop_when_lost_;
+        auto stopping = stop_when_lost_;
+        guard.unlock();
+        stopping.request_stop();
     }
 
     /// Keeps the result of an extension that has failed. Without memory, on_lost gets no reports of the
