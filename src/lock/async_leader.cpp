@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <new>
-#include <optional>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -59,9 +58,7 @@ private:
     Done done_{};
     std::shared_ptr<Impl> self_{};  // keeps this object during run()
 
-    // Of the present term, or the last one.
-    std::uint64_t number_ = 0;
-    std::optional<Term> term_{};  // empty unless leading
+    std::uint64_t number_ = 0;  // of the present term, or the last one
     Clock::time_point pause_until_{};
 };
 
@@ -125,9 +122,8 @@ void AsyncLeader::Impl::lead(AsyncTerm::End end) {
     const auto self = shared_from_this();
     const auto work = work_;
     const auto number = number_;
-    term_.emplace(Term{lock_.acquisition()});
     try {
-        (*work)(AsyncTerm{*term_, std::move(end)});
+        (*work)(AsyncTerm{Term{lock_.acquisition()}, std::move(end)});
     } catch (...) {
         end_work(number, {});
         sequence_.work_failed(std::current_exception());
@@ -140,7 +136,6 @@ void AsyncLeader::Impl::end_work(std::uint64_t term, std::exception_ptr failure)
         sequence_.work_failed(std::move(failure));
     else
         sequence_.work_ended(lock_.lost());
-    term_.reset();
     wake();
 }
 
@@ -182,7 +177,7 @@ void AsyncLeader::Impl::cancel() noexcept {
     stop_.request_stop();
     if (sequence_.state() == State::campaigning) lock_.cancel();
     if (sequence_.state() == State::pausing) wake();
-    if (const auto term = term_) term->request_stop();
+    if (sequence_.state() == State::leading) Term{lock_.acquisition()}.request_stop();
 }
 
 void AsyncLeader::Impl::leave() noexcept {
