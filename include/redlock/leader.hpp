@@ -148,7 +148,6 @@ public:
     /// no thread can be started for a watchdog.
     Leader(Nodes& nodes, std::string resource, LeaderOptions options = {}, Clock& clock = boot_clock(),
            Entropy& entropy = os_entropy());
-    ~Leader();
     Leader(const Leader&) = delete;
     Leader& operator=(const Leader&) = delete;
 
@@ -181,8 +180,6 @@ private:
     void campaign(detail::TermSequence& sequence);
     void lead(detail::TermSequence& sequence, const Work& work);
 
-    Clock* clock_;
-    Entropy* entropy_;
     LeaderOptions options_;
     std::unique_ptr<Watchdog> watchdog_;  // null if the options have one
     Lock lock_;

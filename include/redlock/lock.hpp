@@ -133,7 +133,7 @@ public:
 
     /// Takes over the other lock. Afterwards `other` is free. Its functions that acquire fail with
     /// std::errc::invalid_argument until another lock is assigned to `other`.
-    Lock(Lock&& other) noexcept;
+    Lock(Lock&& other) noexcept = default;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
 

@@ -58,24 +58,20 @@ void Term::request_stop() const noexcept {
 // ---- Leader
 
 Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock& clock, Entropy& entropy)
-    : clock_(&clock),
-      entropy_(&entropy),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       watchdog_(options_.watchdog ? nullptr : std::make_unique<Watchdog>(clock)),
       lock_(nodes, std::move(resource),
             detail::lock_options(options_, watchdog_ ? watchdog_.get() : options_.watchdog, nodes), clock,
             entropy) {}
 
-Leader::~Leader() = default;
-
 void Leader::run(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, *entropy_};
+    detail::TermSequence sequence{options_, *lock_.entropy_};
     sequence.begin(std::move(stop));
     while (sequence.state() != TermState::idle) proceed(sequence, work);
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, *entropy_};
+    detail::TermSequence sequence{options_, *lock_.entropy_};
     sequence.begin_term(std::move(stop));
     while (sequence.state() != TermState::resigned) proceed(sequence, work);
     return sequence.outcome();
@@ -91,7 +87,7 @@ void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
         case TermState::resigning: return sequence.released(lock_.release());
         case TermState::resigned: {
             const auto pause = sequence.report();
-            return clock_->sleep_until(clock_->now() + pause, sequence.stop());
+            return lock_.clock_->sleep_until(lock_.clock_->now() + pause, sequence.stop());
         }
         case TermState::pausing: return sequence.pause_ended();
     }

@@ -72,8 +72,6 @@ Lock::~Lock() {
     release_quietly();
 }
 
-Lock::Lock(Lock&& other) noexcept = default;
-
 Lock& Lock::operator=(Lock&& other) noexcept {
     if (this == &other) return *this;
     release_quietly();
