@@ -52,7 +52,6 @@
 #include <redlock/src/lock/lock.cpp>
 #include <redlock/src/lock/options.cpp>
 #include <redlock/src/lock/query.cpp>
-#include <redlock/src/lock/recursive_lock.cpp>
 #include <redlock/src/lock/resources.cpp>
 #include <redlock/src/lock/result.cpp>
 #include <redlock/src/lock/retry.cpp>
