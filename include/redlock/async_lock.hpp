@@ -18,6 +18,7 @@
 
 #include <redlock/async_nodes.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease_view.hpp>
 #include <redlock/options.hpp>
@@ -64,10 +65,7 @@ public:
     void operator()(Value value) { std::exchange(callable_, nullptr)->call(std::move(value)); }
 
 private:
-    struct Callable {
-        Callable() = default;
-        Callable(const Callable&) = delete;
-        Callable& operator=(const Callable&) = delete;
+    struct Callable : detail::NotCopied {
         virtual ~Callable() = default;
         virtual void call(Value&& value) = 0;
     };

@@ -350,8 +350,6 @@ public:
     ~Service() override {
         if (!is_shut_down_) shutdown();
     }
-    Service(const Service&) = delete;
-    Service& operator=(const Service&) = delete;
 
     /// Returns the loop of these nodes, and makes it if there is none. `executor` belongs to this context.
     /// Drops the loops whose nodes were destroyed, except those whose mutex is locked, because they are in

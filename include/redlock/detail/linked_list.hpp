@@ -1,6 +1,8 @@
 // A list that needs no memory.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 namespace redlock::detail {
 
 template <class T, class Tag>
@@ -9,13 +11,8 @@ class LinkedList;
 /// A base class of T, with the links to the neighbours of the object in a LinkedList<T, Tag>. The destructor
 /// removes the object from its list.
 template <class T, class Tag = T>
-class Linked {
-public:
-    Linked(const Linked&) = delete;
-    Linked& operator=(const Linked&) = delete;
-
+class Linked : NotCopied {
 protected:
-    Linked() = default;
     ~Linked() { unlink(); }
 
 private:
@@ -32,16 +29,14 @@ private:
     Linked* next_ = this;
 };
 
-/// A list of objects that it does not own. An object is in at most one list with the same Tag.
+/// A list of objects that it does not own. An object is in at most one list with the same Tag. A list cannot
+/// be copied or moved, because its ends cannot.
 template <class T, class Tag = T>
 class LinkedList {
 public:
-    LinkedList() = default;
     ~LinkedList() {
         while (take()) continue;
     }
-    LinkedList(const LinkedList&) = delete;
-    LinkedList& operator=(const LinkedList&) = delete;
 
     bool empty() const noexcept { return !ends_.is_linked(); }
     /// These functions return null if there is no such object.

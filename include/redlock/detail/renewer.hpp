@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/export.hpp>
 
 #include <cstdint>
@@ -55,14 +56,12 @@ struct RenewalContext {
 REDLOCK_EXPORT RenewalContext& renewal_context() noexcept;
 
 /// Changes the context of the running thread until the end of a block.
-class RenewalScope {
+class RenewalScope : NotCopied {
 public:
     explicit RenewalScope(const RenewalContext& now) noexcept : before_(renewal_context()) {
         renewal_context() = now;
     }
     ~RenewalScope() { renewal_context() = before_; }
-    RenewalScope(const RenewalScope&) = delete;
-    RenewalScope& operator=(const RenewalScope&) = delete;
 
 private:
     RenewalContext before_;
