@@ -3,7 +3,6 @@
 #include <redlock/options.hpp>
 
 #include "../round/cluster_slots.hpp"
-#include "../wire/quarantine.hpp"
 
 #include <stdexcept>
 
@@ -29,7 +28,8 @@ void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double d
     const auto least = drift(ttl, drift_factor) + node_timeout;
     require(ttl > least, field, ttl, "exceed ", std::chrono::ceil<std::chrono::milliseconds>(least),
             " (the drift and NodesOptions::node_timeout), or no validity is left");
-    check_covered(field, ttl, quarantine);
+    require(quarantine <= quarantine.zero() || ttl <= quarantine, field, ttl,
+            "be at most NodesOptions::quarantine, ", quarantine);
 }
 
 namespace {

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace redlock::detail {
@@ -37,14 +36,6 @@ constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds qu
 inline void check_quarantine(std::chrono::milliseconds quarantine) {
     require(quarantine >= quarantine.zero() && quarantine <= longest_ttl, "NodesOptions::quarantine",
             quarantine, "be from 0 to ", longest_ttl, " (100 years)");
-}
-
-/// Throws std::invalid_argument, with the name of the field, if the ttl exceeds the quarantine. Otherwise a
-/// node that has lost the key could vote again while the lock is valid.
-inline void check_covered(const std::string& field, std::chrono::milliseconds ttl,
-                          std::chrono::milliseconds quarantine) {
-    require(quarantine <= quarantine.zero() || ttl <= quarantine, field, ttl,
-            "be at most NodesOptions::quarantine, ", quarantine);
 }
 
 }  // namespace redlock::detail
