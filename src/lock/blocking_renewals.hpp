@@ -51,7 +51,10 @@ public:
 
     /// Takes turns until a stop is requested on `stop`.
     void run(const std::stop_token& stop) {
-        const std::stop_callback interrupt{stop, [this] { wake(); }};
+        const std::stop_callback interrupt{stop, [this] {
+                                               const std::lock_guard guard{mutex_};
+                                               wake_.request_stop();
+                                           }};
         while (!stop.stop_requested()) {
             (void)turn();
             const auto [until, token] = next_wakeup(stop);
@@ -74,7 +77,12 @@ private:
 
     void extend() {
         std::optional<Batch> batch;
-        if (!begin(batch)) return;
+        {  // remove() must not run in between, because it would not wait for the end of this batch
+            const std::lock_guard guard{mutex_};
+            batch = queue_.begin_batch();
+            if (!batch) return;
+            batch_ = &*batch;
+        }
         try {
             batch->nodes().ask(batch->requests, batch->limits, batch->tallies);
             queue_.apply_votes(*batch);
@@ -82,22 +90,11 @@ private:
         } catch (...) {  // no memory, or a Nodes of the user that throws
             RenewalQueue::postpone(*batch);
         }
-        set_batch(nullptr);
+        {
+            const std::lock_guard guard{mutex_};
+            batch_ = nullptr;
+        }
         queue_.end(*batch);  // wakes the releases that wait in remove()
-    }
-
-    /// Begins a batch. remove() must not run between begin_batch() and the change of batch_, because it would
-    /// not wait for the end of this batch.
-    bool begin(std::optional<Batch>& batch) {
-        const std::lock_guard guard{mutex_};
-        batch = queue_.begin_batch();
-        batch_ = batch ? &*batch : nullptr;
-        return batch.has_value();
-    }
-
-    void set_batch(const Batch* batch) noexcept {
-        const std::lock_guard guard{mutex_};
-        batch_ = batch;
     }
 
     /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
@@ -109,11 +106,6 @@ private:
             return {std::min(wakeup_at_, clock().now() + std::chrono::milliseconds{10}), stop};
         if (stop.stop_requested()) wake_.request_stop();
         return {wakeup_at_, wake_.get_token()};
-    }
-
-    void wake() noexcept {
-        const std::lock_guard guard{mutex_};
-        wake_.request_stop();
     }
 
     void set_busy(bool busy) noexcept {

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -95,20 +96,10 @@ public:
     // ---- The parts of a turn. Only one batch can be under way.
 
     /// Returns when the next turn is due.
-    Clock::time_point next_turn() const noexcept {
-        const std::lock_guard guard{mutex_};
-        auto next = Clock::never();
-        for (const auto& entry : entries_) next = std::min(next, entry.plan.next());
-        return next;
-    }
+    Clock::time_point next_turn() const noexcept { return earliest(&RenewalPlan::next); }
 
     /// Returns when the next loss is due, unless its lease is extended before.
-    Clock::time_point next_loss() const noexcept {
-        const std::lock_guard guard{mutex_};
-        auto next = Clock::never();
-        for (const auto& entry : entries_) next = std::min(next, entry.plan.notify_at);
-        return next;
-    }
+    Clock::time_point next_loss() const noexcept { return earliest(&RenewalPlan::notify_at); }
 
     /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
     /// checked right before its report, because it may have been released or acquired again during the report
@@ -168,6 +159,15 @@ private:
 
         RenewalPlan new_plan() const { return acquisition.state->plan(acquisition.number); }
     };
+
+    /// Returns the first of these instants of all plans.
+    template <class Instant>
+    Clock::time_point earliest(Instant instant) const noexcept {
+        const std::lock_guard guard{mutex_};
+        auto next = Clock::never();
+        for (const auto& entry : entries_) next = std::min(next, std::invoke(instant, entry.plan));
+        return next;
+    }
 
     Entry* find_locked(const LeaseState* lease) {
         const auto entry =
