@@ -32,12 +32,10 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
                            std::stop_token stop)
     : Steps(operation),
       clock_(clock),
-      resource_(resource),
       until_(until),
-      begun_(clock.now()),
       limits_{.stop = std::move(stop)},
-      timing_(begun_, longest_pause, entropy),
-      turn_{.resource = resource, .since = begun_} {
+      turn_{.resource = resource, .since = clock.now()},
+      timing_(turn_.since, longest_pause, entropy) {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
     withdrawal_.repeated = true;  // so that it wakes another client only if this one was woken
     homes_.set();
@@ -76,12 +74,10 @@ Flow PlaceInQueue::await_turn() {
     turn_.until = limits_.deadline;
     turn_.stop = &limits_.stop;
     turn_.attempt_due = timing_.attempt_due();
-    turn_.place = place_;
     const bool had_turn = turn_.has_come;
     co_await wait_for(PendingTurn{waiter_.get(), &turn_});
     if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
     if (turn_.has_come) co_return std::error_code{};
-    place_ = turn_.place;
     if (now_is_before(limits_.deadline)) wake_ = Wake::attempt;
     co_return std::error_code{};
 }
@@ -126,12 +122,14 @@ void PlaceInQueue::begin_to_listen() {
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
-    terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
+    terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - turn_.since);
     terms.may_take = timing_.may_reserve(now);
     terms.former = former_tickets_[terms_.home];
-    const Request question{
-        .command = {.verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms},
-        .to = NodeSet{}.set(terms_.home)};
+    const Request question{.command = {.verb = Verb::enter_queue,
+                                       .resources = turn_.resource,
+                                       .owner = ticket_,
+                                       .queue = &terms},
+                           .to = NodeSet{}.set(terms_.home)};
     state_ = State::queued;
     auto votes = blank_votes();
     co_await ask(question, limits_, *votes);
@@ -152,12 +150,12 @@ Flow PlaceInQueue::ask_and_sleep() {
     // resource. But in a pause (WaiterTiming), the question is sent without `may_take`, and reserves nothing.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
-        place_ = answer.place;
-        if (timing_.begins_attempt(*place_, now)) {
+        turn_.place = answer.place;
+        if (timing_.begins_attempt(*turn_.place, now)) {
             wake_ = Wake::attempt;
             co_return std::error_code{};
         }
-        sleep_until_ = std::min(limits_.deadline, timing_.next_question(*place_, now));
+        sleep_until_ = std::min(limits_.deadline, timing_.next_question(*turn_.place, now));
         votes.reset();
         const auto sleeping = await_message();
         co_await sleeping;
@@ -251,7 +249,7 @@ Flow PlaceInQueue::withdraw() {
 }
 
 Request PlaceInQueue::withdrawal_request() const noexcept {
-    return algorithm::withdraw_request(resource_, withdrawal_, terms_.home);
+    return algorithm::withdraw_request(turn_.resource, withdrawal_, terms_.home);
 }
 
 // ---- What has happened
@@ -262,7 +260,7 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
     if (woken) record_departure(votes[waiter_->home()]);
     timing_.end_attempt(clock_.now());
     if (error != Errc::held_by_other) return;
-    nodes().contended().set(resource_.front(), true);
+    nodes().contended().set(turn_.resource.front(), true);
     homes_ = possible_homes(votes.reports());
     if (woken) timing_.failed_when_woken(by, took);
 }

@@ -72,7 +72,7 @@ public:
     void attempted(std::error_code error, const Tally& votes, Clock::duration took);
 
     /// Returns the place that the home node reported last; nothing if it has reported none.
-    const std::optional<QueuePlace>& last() const noexcept { return place_; }
+    const std::optional<QueuePlace>& last() const noexcept { return turn_.place; }
 
     /// Returns why nodes keep no queue for this client. Empty if a node has kept one since. May be called
     /// once.
@@ -120,9 +120,7 @@ private:
     void collect_refusals();
 
     Clock& clock_;
-    const Resources resource_;
     const Clock::time_point until_;
-    const Clock::time_point begun_;
     RoundLimits limits_;  // of the present or last wait
     State state_ = State::away;
     std::unique_ptr<Waiter> waiter_{};
@@ -133,13 +131,12 @@ private:
     QueueTerms terms_{};                                   // with this ticket
     QueueTerms withdrawal_{};                              // with a ticket that is being withdrawn, or none
     std::array<std::string, max_nodes> former_tickets_{};  // tickets that a queue may still have
+    Turn turn_;  // the resource, the last report of a home node, and whether this waiter may enter the queue
     WaiterTiming timing_;
-    std::optional<QueuePlace> place_{};  // what a home node has reported last
     std::vector<NodeReport> refusals_{};
 
     // What the flows pass to each other.
     Wake wake_ = Wake::over;
-    Turn turn_;                        // await_turn(): whether this waiter may enter the queue
     bool listens_ = false;             // find_home(): the waiter listens at a home node
     Clock::time_point sleep_until_{};  // await_message(): its limit
     Waiter::WakeUp message_{};         // await_message(): what has come last
