@@ -1,22 +1,14 @@
 // The attempts of an acquire() of a semaphore.
 #include "acquire.hpp"
 
-#include "../lock/little_endian.hpp"
+#include "../lock/random_number.hpp"
 
-#include <array>
 #include <cstdint>
 #include <system_error>
 #include <vector>
 
 namespace redlock::flow {
 namespace {
-
-/// Returns a random number below `end`, or sets `error`.
-std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
-    std::array<std::byte, sizeof(std::uint64_t)> bytes{};
-    error = entropy.fill(bytes);
-    return static_cast<std::size_t>(little_endian(bytes) % end);
-}
 
 /// Returns for each slot whether it is certainly taken: less than a majority of the nodes may be free for it.
 /// `votes` are the answers to Verb::exist.
@@ -37,9 +29,10 @@ std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
 Flow Acquire::attempt_slots() {
     const auto slots = request_.resources;
     attempt_.reset();
-    std::error_code error;
-    const auto first = random_below(slots.size(), entropy_, error);
+    std::uint64_t number = 0;
+    auto error = draw(number, entropy_);
     if (error) co_return error;
+    const auto first = static_cast<std::size_t>(number % slots.size());
     {
         const auto trying = try_slot(first);
         error = co_await trying;

@@ -2,17 +2,16 @@
 // numbers, it is the longest.
 #include <redlock/retry.hpp>
 
-#include "little_endian.hpp"
+#include "random_number.hpp"
 
-#include <array>
-#include <cstddef>
+#include <cstdint>
 
 namespace redlock {
 
 Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept {
-    std::array<std::byte, sizeof(std::uint64_t)> bytes{};
-    if (entropy.fill(bytes)) return longest;
-    const auto fraction = static_cast<double>(little_endian(bytes)) / 0x1p64;
+    std::uint64_t number = 0;
+    if (draw(number, entropy)) return longest;
+    const auto fraction = static_cast<double>(number) / 0x1p64;
     const auto half = static_cast<double>(longest.count()) / 2;
     return Clock::duration{static_cast<Clock::rep>(half + half * fraction)};
 }
