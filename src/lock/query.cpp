@@ -20,18 +20,14 @@ using LockKind = LockStatus::Kind;
 /// The next word of a line, as a number.
 template <class Number>
 bool take_number(std::string_view& line, Number& number) {
-    const auto word = line.substr(0, line.find(' '));
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    const auto word = detail::cut_word(line);
     return std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{};
 }
 
 /// The answer of the script `query`, see src/wire/lua/query.lua; false if it is none.
 bool read(std::string_view text, NodeStatus& it) {
-    const auto end = std::min(text.find('\n'), text.size());
-    auto line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string type{line.substr(0, line.find(' '))};
-    line.remove_prefix(std::min(type.size() + 1, line.size()));
+    auto line = detail::cut_word(text, '\n');
+    const std::string type{detail::cut_word(line)};
     long long ttl = 0;
     std::size_t length = 0;
     const bool whole = take_number(line, ttl) && take_number(line, it.waiters) &&

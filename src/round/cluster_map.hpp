@@ -43,14 +43,6 @@ struct ClusterMaster {
     bool moves_slots = false;  ///< some of its slots are being moved from it or to it
 };
 
-/// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
-/// the whole text.
-inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
-    const auto word = rest.substr(0, rest.find(separator));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    return word;
-}
-
 /// Parses "host:port". The host may be an IPv6 address without brackets, a name, empty, or '?', which means
 /// the same as empty.
 inline std::optional<ServerAddress> parse_server_address(std::string_view text) noexcept {

@@ -136,14 +136,23 @@ inline std::chrono::milliseconds to_expiry(long long milliseconds) noexcept {
     return std::clamp(std::chrono::milliseconds{milliseconds}, std::chrono::milliseconds{-2}, century);
 }
 
-/// Parses a number. If the number is too large for its type, stores the largest one of the type. Returns the
-/// end of the number, or `begin` if there is none.
+/// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
+/// the whole text.
+inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
+    const auto word = rest.substr(0, rest.find(separator));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return word;
+}
+
+/// Parses the whole text as a number. If the number is too large for its type, returns the largest one of the
+/// type. Returns nothing if the text is no number.
 template <class Number>
-const char* parse_saturated(const char* begin, const char* end, Number& number) noexcept {
-    const auto [at, error] = std::from_chars(begin, end, number);
-    if (error == std::errc::result_out_of_range)
-        number = *begin == '-' ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
-    return at;
+std::optional<Number> saturated_number(std::string_view text) noexcept {
+    Number number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
+    if (error == std::errc{}) return number;
+    return text.front() == '-' ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
 }
 
 /// Parses the whole text as a number. Returns nothing if it is none, or larger than `most`.
@@ -160,22 +169,15 @@ std::optional<Number> whole_number(std::string_view text,
 /// "WAITING 1200 3 holder": the key of the resource lives for at most 1200 ms, 3 waiters are in front, and a
 /// holder has the resource. Returns nothing if the reply is anything else.
 inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
-    constexpr std::string_view first = "WAITING ";
-    const bool lacks_a_number = reply.text.find("  ") != std::string::npos;
-    if (reply.kind != Reply::Kind::status || !reply.text.starts_with(first) || lacks_a_number)
-        return std::nullopt;
-    long long ttl = 0;
-    QueuePlace place;
-    const char* const end = reply.text.data() + reply.text.size();
-    const auto* at = parse_saturated(reply.text.data() + first.size(), end, ttl);
-    if (at == end || *at != ' ') return std::nullopt;
-    at = parse_saturated(at + 1, end, place.in_front);
-    const std::string_view what{at, static_cast<std::size_t>(end - at)};
-    if (what != " nothing" && what != " reservation" && what != " holder") return std::nullopt;
-    place.held_for = to_expiry(ttl);
-    if (what != " nothing")
-        place.held = what == " holder" ? QueuePlace::Held::by_holder : QueuePlace::Held::by_waiter;
-    return place;
+    using Held = QueuePlace::Held;
+    std::string_view words{reply.text};
+    if (reply.kind != Reply::Kind::status || cut_word(words) != "WAITING") return std::nullopt;
+    const auto ttl = saturated_number<long long>(cut_word(words));
+    const auto in_front = saturated_number<std::size_t>(cut_word(words));
+    const bool known = words == "nothing" || words == "reservation" || words == "holder";
+    if (!ttl || !in_front || !known) return std::nullopt;
+    const auto held = words == "holder" ? Held::by_holder : Held::by_waiter;
+    return QueuePlace{words == "nothing" ? Held::by_nobody : held, to_expiry(*ttl), *in_front};
 }
 
 /// Returns the vote of an error reply. An error leaves the vote unknown, with one exception (rule A7 in
