@@ -14,7 +14,6 @@
 #include <new>
 #include <stop_token>
 #include <system_error>
-#include <utility>
 
 namespace redlock {
 

@@ -15,7 +15,6 @@
 #include <new>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 namespace redlock {
 namespace {

@@ -6,7 +6,6 @@
 #include "term_sequence.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace redlock {

@@ -10,7 +10,6 @@
 #include "lease_state.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <system_error>
 
 namespace redlock {

@@ -5,7 +5,6 @@
 #include <redlock/detail/memory.hpp>
 
 #include <algorithm>
-#include <vector>
 
 namespace redlock::loop {
 

@@ -1,8 +1,6 @@
 // The operations of an event loop: each job runs a flow.
 #include "lock_jobs.hpp"
 
-#include <redlock/algorithm/acquire.hpp>
-
 #include "../flow/lock_operations.hpp"
 #include "round_runner.hpp"
 #include "rounds.hpp"
