@@ -15,11 +15,14 @@
 namespace redlock {
 namespace {
 
-/// Runs an operation of a lock, and returns its result. An exception becomes a result, too.
-template <class Operation>
-Result run_operation(Operation operation) noexcept {
+/// Runs an operation of a lock (flow/lock_operations.hpp), and returns its result. An exception becomes a
+/// result, too.
+template <class Operation, class... Arguments>
+Result run(Nodes& nodes, Arguments&&... arguments) noexcept {
     try {
-        return operation();
+        flow::BlockingOperation operation{nodes};
+        Operation steps{operation, std::forward<Arguments>(arguments)...};
+        return steps.take_result(flow::run_blocking(operation, steps.run()));
     } catch (...) {
         return Result{flow::error_of_exception()};
     }
@@ -106,7 +109,7 @@ void Lock::lock() {
 
 Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    return run_operation([&] {
+    try {
         if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
             state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
                                                           state_->acquires());
@@ -118,7 +121,9 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
             release_what_is_left(*nodes_, acquire, *clock_);
             throw;
         }
-    });
+    } catch (...) {
+        return Result{flow::error_of_exception()};
+    }
 }
 
 // ---- Extending
@@ -127,12 +132,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                       nodes_->quarantine());
     if (!in_owning_process()) return Result{Errc::not_held};
-    return run_operation([&] {
-        flow::BlockingOperation operation{*nodes_};
-        flow::ExtendLock extension{operation, state_, ttl};
-        const auto error = flow::run_blocking(operation, extension.run());
-        return extension.take_result(error);
-    });
+    return run<flow::ExtendLock>(*nodes_, state_, ttl);
 }
 
 // ---- Releasing
@@ -154,12 +154,7 @@ Result Lock::release_current(flow::Replies replies) noexcept {
 }
 
 Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
-    return run_operation([&] {
-        flow::BlockingOperation operation{*nodes_};
-        flow::ReleaseLock release{operation, state_, number, replies};
-        const auto error = flow::run_blocking(operation, release.run());
-        return release.take_result(error);
-    });
+    return run<flow::ReleaseLock>(*nodes_, state_, number, replies);
 }
 
 void Lock::release_quietly() noexcept {
