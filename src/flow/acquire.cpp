@@ -55,9 +55,7 @@ Flow Acquire::make_attempts() {
 
         std::error_code error;
         {
-            const auto round = make_in_frames([this] {
-                return RoundResult{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
-            });
+            const auto round = make_in_frames([this] { return RoundResult{.tally = nodes().blank_tally()}; });
             round_ = round.get();
             {
                 const auto attempting = attempt();

@@ -56,7 +56,7 @@ Flow Acquire::attempt_slots() {
 Flow Acquire::try_slot(std::size_t slot) {
     slot_ = slot;
     slot_request_.resources = request_.resources.subspan(slot, 1);
-    if (attempt_) *round_ = {.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
+    if (attempt_) *round_ = {.tally = nodes().blank_tally()};
     return try_to_acquire(slot_request_);
 }
 

@@ -308,7 +308,6 @@ using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tal
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.
 class Steps : detail::NotCopied {
-public:
 protected:
     explicit Steps(Operation& operation) noexcept : operation_(operation) {}
     ~Steps() = default;

@@ -18,7 +18,7 @@ public:
           clock_(clock),
           request_(request),
           lease_(lease),
-          round_{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}} {}
+          round_{.tally = nodes().blank_tally()} {}
 
     /// Makes the round. Ends without an error, whatever the votes are: apply_extension() decides what they
     /// mean.

@@ -108,7 +108,8 @@ private:
     const std::shared_ptr<detail::LeaseState> state_;
     Entropy& entropy_;
     const algorithm::AcquireLimits limits_;
-    const algorithm::LeaseRequest request_ = state_->acquire_request();
+    // With Acquires::one, the acquisition chooses a name.
+    const algorithm::LeaseRequest request_ = state_->request_for(state_->names());
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
     std::optional<Acquire> acquire_{};        // empty until that release has ended
     bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease

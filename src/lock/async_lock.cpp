@@ -64,7 +64,6 @@ public:
 
     using Task::now;
 
-    bool in_owning_process() const noexcept { return context->in_owning_process(); }
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
 
     void acquire(const algorithm::AcquireLimits& limits, Completion done);
@@ -103,7 +102,7 @@ private:
 
 /// Returns false if another operation is under way, or if the loop was shut down.
 bool AsyncLock::Impl::may_begin(Completion& done) {
-    if (!in_owning_process() || context->is_shut_down()) return false;
+    if (!context->in_owning_process() || context->is_shut_down()) return false;
     if (!done_) return true;
     refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
     return false;
@@ -185,7 +184,7 @@ void AsyncLock::Impl::shut_down_job() noexcept {
 
 void AsyncLock::Impl::leave() noexcept {
     self_ = shared_from_this();
-    if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
+    if (!context->in_owning_process()) return;  // a child of fork() keeps the object for ever
     state_->end_watch(state_->number());
     if (context->is_shut_down()) {
         shut_down_job();

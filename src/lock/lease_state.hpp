@@ -97,8 +97,11 @@ public:
     }
     /// Returns resources() and the options of the lease.
     algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
-    /// Returns names() and the options of the lease. With Acquires::one, the acquisition chooses a name.
-    algorithm::LeaseRequest acquire_request() const noexcept { return request_for(names_); }
+    /// Returns these resources and the options of the lease.
+    algorithm::LeaseRequest request_for(Resources resources) const noexcept {
+        return {resources,        options_.ttl,  options_.drift_factor,
+                options_.fencing, options_.fair, options_.shared};
+    }
 
     /// Writes LockOptions::holder, a text for people, beside the lock. A shared lock has no such text.
     void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
@@ -276,11 +279,6 @@ public:
 
 private:
     enum class State : std::uint8_t { free, live, found_lost, stopping, ending, unwatched, releasing };
-
-    algorithm::LeaseRequest request_for(Resources resources) const noexcept {
-        return {resources,        options_.ttl,  options_.drift_factor,
-                options_.fencing, options_.fair, options_.shared};
-    }
 
     /// Returns true if there is a lease, and the number is that of its acquisition.
     bool is_current_locked(std::uint64_t number) const noexcept {

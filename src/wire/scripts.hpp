@@ -5,6 +5,7 @@
 
 #include <redlock/export.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -56,9 +57,7 @@ REDLOCK_EXPORT extern const std::array<const Script*, count> all;
 
 /// Returns the number of a script, which must be one of scripts::all.
 inline std::size_t number_of(const Script* script) noexcept {
-    std::size_t number = 0;
-    while (scripts::all[number] != script) ++number;
-    return number;
+    return static_cast<std::size_t>(std::ranges::find(scripts::all, script) - scripts::all.begin());
 }
 
 /// The value of a resource while readers hold it. If the name of the resource is in braces, as in `{x}`, the

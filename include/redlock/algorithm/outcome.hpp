@@ -18,8 +18,8 @@ namespace redlock::algorithm {
 /// The votes on one request, and two instants.
 struct RoundResult {
     Tally tally;
-    Clock::time_point valid_until;  ///< The end of the validity, if a majority has granted.
-    Clock::time_point ended;        ///< The end of the round.
+    Clock::time_point valid_until{};  ///< The end of the validity, if a majority has granted.
+    Clock::time_point ended{};        ///< The end of the round.
 };
 
 /// Returns true if the attempt failed because of contention and not because of failed nodes: at least one

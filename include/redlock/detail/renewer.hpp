@@ -35,11 +35,6 @@ public:
     /// Ends the extension of an acquisition. When this function has returned, no extension of it is sent
     /// any more (rule B7). Blocks while an extension is under way, except in the thread that makes it.
     virtual void remove(const Acquisition& acquisition) noexcept = 0;
-
-protected:
-    Renewer() = default;
-    Renewer(const Renewer&) = default;
-    Renewer& operator=(const Renewer&) = default;
 };
 
 /// What the running thread is doing for a watchdog. Lock::release() reads it, because a callback in this
