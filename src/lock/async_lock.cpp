@@ -66,9 +66,8 @@ public:
 
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
 
-    void acquire(const algorithm::AcquireLimits& limits, Completion done);
-    void extend(std::chrono::milliseconds ttl, Completion done);
-    void release(Completion done);
+    template <class Make>
+    void begin(Completion done, Make make);
     void cancel() noexcept {
         if (job_ && !ended_) job_->cancel();
     }
@@ -77,8 +76,6 @@ public:
     void leave() noexcept;
 
 private:
-    bool may_begin(Completion& done);
-    void run(Completion done, std::unique_ptr<loop::Job> job);
     void run_job();
     void report();
     void shut_down_job() noexcept;
@@ -100,36 +97,16 @@ private:
 
 // ---- Operations
 
-/// Returns false if another operation is under way, or if the loop was shut down.
-bool AsyncLock::Impl::may_begin(Completion& done) {
-    if (!context->in_owning_process() || context->is_shut_down()) return false;
-    if (!done_) return true;
-    refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
-    return false;
-}
-
-void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
-    if (may_begin(done)) run(std::move(done), loop::acquire_job(job_context(), limits));
-}
-
-void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
-    if (may_begin(done)) run(std::move(done), loop::extend_job(job_context(), ttl));
-}
-
-/// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
-void AsyncLock::Impl::release(Completion done) {
-    if (!may_begin(done)) return;
-    const auto& loss = detail::renewal_context();
-    const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
-    run(std::move(done), loop::release_job(job_context(), acquisition, flow::Replies::awaited));
-}
-
-/// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
-/// operation has not begun.
-void AsyncLock::Impl::run(Completion done, std::unique_ptr<loop::Job> job) {
+/// Begins the job that `make` returns, unless another operation is under way, or the loop was shut down. The
+/// completion is called later in any case. If there is no memory for the job, the operation has not begun.
+template <class Make>
+void AsyncLock::Impl::begin(Completion done, Make make) {
+    if (!context->in_owning_process() || context->is_shut_down()) return;
+    if (done_)
+        return refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
     const auto keep = shared_from_this();
+    job_ = make(job_context());
     done_ = std::move(done);
-    job_ = std::move(job);
     run_job();
     if (ended_) wake();
 }
@@ -286,7 +263,7 @@ Clock::time_point AsyncLock::now() const noexcept {
 void AsyncLock::acquire(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
     const auto& [attempts, delay] = state_->options().retry;
-    impl_->acquire({.attempts = attempts,
+    acquire_within({.attempts = attempts,
                     .queue_timeout = state_->options().queue_timeout.value_or((attempts - 1) * delay)},
                    std::move(done));
 }
@@ -301,7 +278,7 @@ void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
 
 void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
     if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
-    impl_->acquire(limits, std::move(done));
+    impl_->begin(std::move(done), [&](const auto& lock) { return loop::acquire_job(lock, limits); });
 }
 
 void AsyncLock::extend(Completion done) {
@@ -311,7 +288,7 @@ void AsyncLock::extend(Completion done) {
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     check_ttl(ttl);
-    impl_->extend(ttl, std::move(done));
+    impl_->begin(std::move(done), [&](const auto& lock) { return loop::extend_job(lock, ttl); });
 }
 
 void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
@@ -321,9 +298,14 @@ void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
                       nodes.quarantine());
 }
 
+/// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
 void AsyncLock::release(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
-    impl_->release(std::move(done));
+    impl_->begin(std::move(done), [&](const loop::JobContext& lock) {
+        const auto& loss = detail::renewal_context();
+        const auto acquisition = loss.lost_lease == lock.state.get() ? loss.number : lock.state->number();
+        return loop::release_job(lock, acquisition, flow::Replies::awaited);
+    });
 }
 
 void AsyncLock::cancel() noexcept {
