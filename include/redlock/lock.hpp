@@ -91,7 +91,6 @@
 #include <redlock/result.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <type_traits>
@@ -287,8 +286,6 @@ private:
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire_within(const algorithm::AcquireLimits& limits);
     Result release_current(flow::Replies replies) noexcept;
-    /// Releases the acquisition with this number (LeaseState::number()), unless it has ended.
-    Result release_numbered(std::uint64_t number, flow::Replies replies);
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
 

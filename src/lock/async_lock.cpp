@@ -298,13 +298,10 @@ void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
                       nodes.quarantine());
 }
 
-/// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
 void AsyncLock::release(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     impl_->begin(std::move(done), [&](const loop::JobContext& lock) {
-        const auto& loss = detail::renewal_context();
-        const auto acquisition = loss.lost_lease == lock.state.get() ? loss.number : lock.state->number();
-        return loop::release_job(lock, acquisition, flow::Replies::awaited);
+        return loop::release_job(lock, lock.state->number_to_release(), flow::Replies::awaited);
     });
 }
 

@@ -119,6 +119,13 @@ public:
         return number_;
     }
 
+    /// Returns the number of the acquisition that a release() releases. In the callback on_lost, this is the
+    /// acquisition that was lost, even if the lock has been acquired again since.
+    std::uint64_t number_to_release() const {
+        const auto& context = renewal_context();
+        return context.lost_lease == this ? context.number : number();
+    }
+
     /// Returns the lease, or an empty one if the state is free or `number` is an earlier acquisition.
     Lease lease(std::optional<std::uint64_t> number = {}) const {
         const std::lock_guard guard{mutex_};

@@ -145,21 +145,14 @@ void Lock::unlock() noexcept {
     (void)release_current(flow::Replies::not_awaited);
 }
 
-/// Releases the current acquisition, or in the callback on_lost, the lost one (RenewalContext).
 Result Lock::release_current(flow::Replies replies) noexcept {
     if (!in_owning_process()) return Result{Errc::not_held};
-    const auto& context = detail::renewal_context();
-    const auto number = context.lost_lease == state_.get() ? context.number : state_->number();
-    return release_numbered(number, replies);
-}
-
-Result Lock::release_numbered(std::uint64_t number, flow::Replies replies) {
-    return run<flow::ReleaseLock>(*nodes_, state_, number, replies);
+    return run<flow::ReleaseLock>(*nodes_, state_, state_->number_to_release(), replies);
 }
 
 void Lock::release_quietly() noexcept {
     if (in_owning_process() && !state_->lease().empty())
-        (void)release_numbered(state_->number(), flow::Replies::not_awaited);
+        (void)run<flow::ReleaseLock>(*nodes_, state_, state_->number(), flow::Replies::not_awaited);
 }
 
 }  // namespace redlock
