@@ -56,7 +56,6 @@
 #include <redlock/src/lock/result.cpp>
 #include <redlock/src/lock/retry.cpp>
 #include <redlock/src/lock/semaphore.cpp>
-#include <redlock/src/lock/term_sequence.cpp>
 #include <redlock/src/lock/watchdog.cpp>
 #include <redlock/src/loop/async_nodes.cpp>
 #include <redlock/src/loop/context.cpp>

@@ -5,10 +5,13 @@
 #include <redlock/clock.hpp>
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/entropy.hpp>
+#include <redlock/error.hpp>
 #include <redlock/leader.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>
+
+#include "../round/back_off.hpp"
 
 #include <chrono>
 #include <exception>
@@ -63,21 +66,47 @@ public:
     ///
     /// The work must not begin if a stop is requested, or if no more than the margin is left, because the
     /// watchdog would end the term at once. The term then fails with `cancelled` or `validity_exhausted`.
-    void campaigned(Result result, std::chrono::nanoseconds remaining) noexcept;
+    void campaigned(Result result, std::chrono::nanoseconds remaining) noexcept {
+        if (!result) {
+            result_ = std::move(result);
+            state_ = State::resigned;
+            return;
+        }
+        if (remaining <= options_.margin)
+            error_ = Errc::validity_exhausted;
+        else if (stop_.stop_requested())
+            error_ = Errc::cancelled;
+        state_ = error_ ? State::resigning : State::leading;
+    }
 
     /// The work has ended without an exception. `lost` is Term::lost(). The term fails if a stop is requested
     /// on it. A stop that the caller has requested also stops Term::lost(), so it always counts as the cause.
-    void work_ended(const std::stop_token& lost) noexcept;
+    void work_ended(const std::stop_token& lost) noexcept {
+        if (lost.stop_requested() && !stop_.stop_requested()) error_ = Errc::lost;
+        state_ = State::resigning;
+    }
 
     /// The work has failed with this exception. AsyncTerm can have ended the work before the exception comes.
-    void work_failed(std::exception_ptr failure) noexcept;
+    void work_failed(std::exception_ptr failure) noexcept {
+        if (state_ != State::leading && state_ != State::resigning) return;
+        failure_ = std::move(failure);
+        state_ = State::resigning;
+    }
 
     /// The release of the lock has this result. It is the result of the term, with the reason why the term
     /// has failed, if it has.
-    void released(Result result) noexcept;
+    void released(Result result) noexcept {
+        if (error_) result.conclude(error_, result.attempts());
+        error_ = {};
+        result_ = std::move(result);
+        state_ = State::resigned;
+    }
 
     /// Returns the result of the term, or throws the exception of the work.
-    Result outcome();
+    Result outcome() {
+        state_ = State::idle;
+        return take_outcome();
+    }
 
     /// Reports the outcome of the term to the functions of the user. They may call end(). Returns the pause
     /// before the next term:
@@ -90,18 +119,52 @@ public:
     ///                     | call of on_error. Without on_error, the exception is thrown.
     ///
     /// An exception of on_failure counts as the outcome. An exception of on_error is thrown.
-    Clock::duration report();
+    Clock::duration report() {
+        state_ = State::pausing;
+        try {
+            const int doublings = report_outcome();
+            const BackOff back_off{.shortest = options_.retry.delay, .longest = options_.longest_pause};
+            return back_off.pause(doublings, entropy_);
+        } catch (...) {
+            state_ = State::idle;
+            throw;
+        }
+    }
 
     /// The pause is over, or a stop is requested.
-    void pause_ended() noexcept;
+    void pause_ended() noexcept { state_ = stop_.stop_requested() ? State::idle : State::campaigning; }
 
     void end() noexcept { state_ = State::idle; }
 
 private:
-    void begin(State state, std::stop_token stop) noexcept;
-    Result take_outcome();
+    void begin(State state, std::stop_token stop) noexcept {
+        if (state_ != State::idle) return;
+        state_ = state;
+        stop_ = std::move(stop);
+        errors_ = 0;
+        error_ = {};
+        failure_ = nullptr;
+    }
+
+    Result take_outcome() {
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+        return std::move(result_);
+    }
+
     /// Returns how often the pause doubles.
-    int report_outcome();
+    int report_outcome() {
+        try {
+            const auto result = take_outcome();
+            if (result) errors_ = 0;
+            if (!result && options_.on_failure && !stop_.stop_requested()) options_.on_failure(result);
+            return 0;
+        } catch (...) {
+            if (!options_.on_error) throw;
+            const int doublings = ++errors_;
+            options_.on_error(std::current_exception());
+            return doublings;
+        }
+    }
 
     const LeaderOptions& options_;
     Entropy& entropy_;

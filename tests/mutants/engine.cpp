@@ -12,7 +12,6 @@
 #include "lock/lease_view.cpp"
 #include "lock/lock.cpp"
 #include "lock/semaphore.cpp"
-#include "lock/term_sequence.cpp"
 #include "loop/context.cpp"
 #include "loop/listeners.cpp"
 #include "loop/lock_jobs.cpp"
