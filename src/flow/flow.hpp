@@ -196,8 +196,7 @@ struct PendingPause {
 struct Turn {
     Resources resource;
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
-    Clock::time_point until{};        ///< when the flow goes on without a turn at the latest
-    const std::stop_token* stop{};    ///< or when a stop is requested
+    const RoundLimits* limits;        ///< their deadline and stop say when the flow goes on without a turn
     Clock::time_point attempt_due{};  ///< when it goes on to make an attempt without a turn
     /// The last report of the home node. If this waiter has no turn, the front replaces it by a report that
     /// was made to another waiter.

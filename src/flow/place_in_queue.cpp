@@ -33,7 +33,7 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
       clock_(clock),
       until_(until),
       limits_{.stop = std::move(stop)},
-      turn_{.resource = resource, .since = clock.now()},
+      turn_{.resource = resource, .since = clock.now(), .limits = &limits_},
       timing_(turn_.since, longest_pause, entropy) {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
     withdrawal_.repeated = true;  // so that it wakes another client only if this one was woken
@@ -70,8 +70,6 @@ Flow PlaceInQueue::wait_within_limits() {
 Flow PlaceInQueue::await_turn() {
     if (!waiter_) waiter_ = nodes().waiter();
     if (!waiter_) co_return std::error_code{};
-    turn_.until = limits_.deadline;
-    turn_.stop = &limits_.stop;
     turn_.attempt_due = timing_.attempt_due();
     const bool had_turn = turn_.has_come;
     co_await wait_for(PendingTurn{waiter_.get(), &turn_});

@@ -36,12 +36,12 @@ bool LoopWaiter::await_turn(Task& task, flow::Turn& turn) {
         return true;
     }
     const auto now = clock_.now();
-    const bool over = turn.stop->stop_requested() || now >= turn.until;
+    const bool over = turn.limits->stop.stop_requested() || now >= turn.limits->deadline;
     if (over || place_.may_attempt(now, turn.attempt_due)) {
         if (const auto place = place_.estimate()) turn.place = place;
         return true;
     }
-    task.wake_at(std::min(turn.until, turn.attempt_due));
+    task.wake_at(std::min(turn.limits->deadline, turn.attempt_due));
     return false;
 }
 

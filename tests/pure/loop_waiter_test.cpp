@@ -189,7 +189,7 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
         operation.start(flow);
         const auto* const pending = std::get_if<flow::PendingTurn>(&operation.pending());
         ASSERT_TRUE(pending);
-        EXPECT_EQ(pending->turn->until, start + 1min);
+        EXPECT_EQ(pending->turn->limits->deadline, start + 1min);
         EXPECT_GE(pending->turn->attempt_due, start + 7s);
         EXPECT_LE(pending->turn->attempt_due, start + 14s);
         clock.pass_to(pending->turn->attempt_due);
@@ -272,13 +272,12 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
             : task(world.scheduler),
               waiter(world.listeners, world.queues, world.group.nodes(), world.network.clock()) {
             turn.since = world.now();
-            turn.until = Clock::never();
-            turn.stop = &world.never;
             turn.attempt_due = Clock::never();
             EXPECT_TRUE(waiter.await_turn(task, turn));
         }
         const std::vector<std::string> resource{"r"};
-        flow::Turn turn{.resource = resource, .since = {}};
+        const RoundLimits limits{};
+        flow::Turn turn{.resource = resource, .since = {}, .limits = &limits};
         Counter task;
         loop::LoopWaiter waiter;
     };
@@ -587,12 +586,8 @@ TEST_F(WaitersOfALoop, OneWithoutATurnWaitsForTheEndOfItsTimeOrAStop) {
     Counter task{scheduler};
     loop::LoopWaiter waiter{listeners, queues, group.nodes(), network.clock()};
     std::stop_source stop;
-    const auto token = stop.get_token();
-    flow::Turn turn{.resource = resource,
-                    .since = now(),
-                    .until = now() + 10ms,
-                    .stop = &token,
-                    .attempt_due = Clock::never()};
+    RoundLimits limits{.deadline = now() + 10ms, .stop = stop.get_token()};
+    flow::Turn turn{.resource = resource, .since = now(), .limits = &limits, .attempt_due = Clock::never()};
     EXPECT_FALSE(waiter.await_turn(task, turn));
     step(9ms);
     EXPECT_EQ(task.calls, 0);
@@ -600,7 +595,7 @@ TEST_F(WaitersOfALoop, OneWithoutATurnWaitsForTheEndOfItsTimeOrAStop) {
     EXPECT_EQ(task.calls, 1);
     EXPECT_TRUE(waiter.await_turn(task, turn));
     EXPECT_EQ(turn.place->in_front, 7U);
-    turn.until = Clock::never();
+    limits.deadline = Clock::never();
     EXPECT_FALSE(waiter.await_turn(task, turn));
     stop.request_stop();
     EXPECT_TRUE(waiter.await_turn(task, turn));
