@@ -19,6 +19,7 @@
 // Sentinels.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/export.hpp>
 
 #include <chrono>
@@ -50,7 +51,7 @@ namespace redlock {
 ///
 /// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
 /// functions of AsyncNodes, its locks and their terms (AsyncTerm).
-class REDLOCK_EXPORT EventLoop {
+class REDLOCK_EXPORT EventLoop : detail::NotCopied {
 public:
     /// The part of the library that does the work of ready() and wake(). Programs do not use it.
     class Handler {
@@ -64,10 +65,7 @@ public:
         ~Handler() = default;
     };
 
-    EventLoop() = default;
     virtual ~EventLoop() = default;
-    EventLoop(const EventLoop&) = delete;
-    EventLoop& operator=(const EventLoop&) = delete;
 
     /// Begins to watch a descriptor. As soon as it is ready, the loop calls ready(fd) once. A second watch()
     /// of the same descriptor replaces the first.

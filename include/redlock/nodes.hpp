@@ -21,6 +21,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/inplace_vector.hpp>
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 
@@ -263,11 +264,9 @@ private:
 
 /// A client that waits in a queue: it listens at its home node for the message that wakes it (waiting.hpp).
 /// Only one thread may use an object.
-class REDLOCK_EXPORT Waiter {
+class REDLOCK_EXPORT Waiter : detail::NotCopied {
 public:
     virtual ~Waiter() = default;
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
 
     /// Listens at the first node of `homes`, in the configured order, that answers; returns false if none
     /// does. If the waiter listens at a node of `homes` already, it tries only the nodes before that one, and
@@ -298,9 +297,6 @@ public:
     /// For each node that listen() avoids at present, writes the reason into a blank tally, as the cause and
     /// the detail of the node's report.
     virtual void report_refusals(Tally& tally) const = 0;
-
-protected:
-    Waiter() = default;
 };
 
 /// The resources that other clients have recently held or waited for, as far as this process knows. To
@@ -326,11 +322,9 @@ private:
 };
 
 /// The nodes. Each implementation documents which threads may share an object.
-class REDLOCK_EXPORT Nodes {
+class REDLOCK_EXPORT Nodes : detail::NotCopied {
 public:
     virtual ~Nodes() = default;
-    Nodes(const Nodes&) = delete;
-    Nodes& operator=(const Nodes&) = delete;
 
     std::size_t size() const noexcept { return names_->size(); }
     /// Returns the configured name of a node, without secrets.
