@@ -39,7 +39,6 @@ namespace algorithm {
 struct AcquireLimits;
 }
 namespace detail {
-class Renewer;               // the base class of Watchdog (watchdog.hpp)
 enum class Acquires : bool;  // a lock acquires all of its resources, and a semaphore acquires one slot
 }  // namespace detail
 

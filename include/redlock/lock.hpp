@@ -108,8 +108,6 @@ namespace flow {
 enum class Replies : bool;
 }
 
-class Semaphore;
-
 /// A lock. Its queries are the functions of LeaseView: valid(), remaining(), lost(), resource(), resources(),
 /// owner() and fencing_token().
 class REDLOCK_EXPORT Lock : public LeaseView {

@@ -62,8 +62,6 @@ public:
           state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
                                                       std::move(options), acquires)) {}
 
-    using Task::now;
-
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
 
     template <class Make>
