@@ -185,9 +185,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return contacts_[node].connection && round_.is_connecting(node);
 }
 
-/// Writes the commands of all requests that lack the vote of this node. Only a command with QueueTerms differs
-/// from node to node: the acquisition of a waiter has them at its home node only, and a release that is sent
-/// to a node for the second time says so.
+/// Writes the commands of all requests that lack the vote of this node. Only a command with QueueTerms
+/// differs from node to node: the acquisition of a waiter has them at its home node only, and a release that
+/// is sent to a node for the second time says so.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     contacts_[node].awaits_reply = true;
