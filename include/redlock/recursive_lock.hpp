@@ -90,13 +90,7 @@ public:
 
     /// Acquires as Lock::lock() does. Also throws Error if another thread holds the lock, or if the lock was
     /// lost when the thread acquires an inner level.
-    void lock() {
-        const auto result = enter([&] {
-            lock_.lock();
-            return Result{std::error_code{}};
-        });
-        if (!result) throw Error(result.error(), result.message());
-    }
+    void lock();
     bool try_lock() { return static_cast<bool>(try_acquire()); }
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {

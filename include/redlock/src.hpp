@@ -52,6 +52,7 @@
 #include <redlock/src/lock/lock.cpp>
 #include <redlock/src/lock/options.cpp>
 #include <redlock/src/lock/query.cpp>
+#include <redlock/src/lock/recursive_lock.cpp>
 #include <redlock/src/lock/resources.cpp>
 #include <redlock/src/lock/result.cpp>
 #include <redlock/src/lock/retry.cpp>
