@@ -125,7 +125,7 @@ private:
     State state_ = State::current;
     Clock::time_point until_ = Clock::never();  // if it drains: dropped if replies are still pending then
     std::size_t users_ = 0;
-    std::vector<ConnectionUser*> waiting_{};  // users that wait until they may write; null if one has left
+    std::vector<ConnectionUser*> waiting_{};  // users that wait to write; null if one waits no more
     bool is_continuing_ = false;              // let_write() is continuing the users in waiting_
     bool has_replied_ = false;                // since the last write
     bool has_unwritten_leases_ = false;       // a SET or an extension is still to be written

@@ -141,7 +141,6 @@ private:
     void advance(Entry& entry) {
         auto& connection = *entry.connection;
         connection.advance();
-        // Until an address is tried, there is none.
         if (connection.next_address() > 0)
             entry.answer.address = connection.resolution().address_bytes(connection.present_address());
         if (connection.broken())

@@ -21,8 +21,9 @@ namespace redlock::detail {
 /// deadline. Releases count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
-inline constexpr std::size_t max_collected_commands = 256;
-inline constexpr std::size_t max_collected_bytes = 65'536;
+/// The rounds of an event loop (RoundPlaces) fit in one write, even if they send scripts by their digests.
+inline constexpr std::size_t max_collected_commands = 512;
+inline constexpr std::size_t max_collected_bytes = 131'072;
 /// The longest time for which a command is collected, even if the server sends no replies.
 inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the time of silence after which they may have named another one

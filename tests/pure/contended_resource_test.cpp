@@ -69,8 +69,8 @@ class AContendedResource : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(InALoop, AContendedResource, testing::Bool(),
                          [](const auto& info) { return info.param ? "WithAQueue" : "WithRetries"; });
 
-// Of the free ones, RoundPlaces::size at a time make one round to acquire and one to release. The contended lock can take a
-// place for one round, and a write waits for other replies for max_collecting at most.
+// Of the free ones, RoundPlaces::size at a time make one round to acquire and one to release. The contended
+// lock can take a place for one round, and a write waits for other replies for max_collecting at most.
 TEST_P(AContendedResource, PostponesNoWriteForAThousandFreeOnes) {
     constexpr auto at_once = loop::RoundPlaces::size;
     constexpr auto rounds = 2 * ((free_resources + at_once - 1) / at_once);

@@ -2,6 +2,7 @@
 // and replaced since, and still execute what reaches it before it notices.
 #include "shared_world.hpp"
 
+#include "loop/round_places.hpp"
 #include "redis/lane.hpp"
 
 namespace redlock::test::shared_former_master_test {
@@ -26,9 +27,10 @@ protected:
 
 TEST_F(SharedFormerMaster, GetsTheCommandsThatAreReadyInOneWrite) {
     connect();
-    for (int i = 0; i < 5; ++i) acquire("r" + std::to_string(i), "A");
+    constexpr auto rounds = loop::RoundPlaces::size;  // a full loop
+    for (std::size_t i = 0; i < rounds; ++i) acquire("r" + std::to_string(i), "A");
     (void)write();
-    EXPECT_EQ(server().log().size(), 5u);
+    EXPECT_EQ(server().log().size(), rounds);
     run();
     EXPECT_EQ(asked, 1);
 }
