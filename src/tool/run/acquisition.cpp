@@ -16,7 +16,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <exception>
 #include <future>
 #include <system_error>
 #include <thread>
@@ -45,9 +44,11 @@ Result try_once(Nodes& nodes, Lock& lock) {
     return lock.try_acquire();
 }
 
-/// Makes attempts that do not wait for another holder. A free lock is not refused because nodes were slow
-/// once.
-Result try_acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+/// If it must not wait for another holder, still makes several attempts, so that a free lock is not refused
+/// because nodes were slow once.
+Result acquire_as_told(Nodes& nodes, Lock& lock, const AcquireArguments& arguments,
+                       const std::stop_token& stop) {
+    if (!arguments.once()) return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
     for (int attempts = 0;;) {
         auto result = try_once(nodes, lock);
         attempts += result.attempts();
@@ -60,25 +61,16 @@ Result try_acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, 
     }
 }
 
-Result acquire_as_told(Nodes& nodes, Lock& lock, const AcquireArguments& arguments,
-                       const std::stop_token& stop) {
-    if (arguments.once()) return try_acquire(nodes, lock, arguments, stop);
-    return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
-}
-
 }  // namespace
 
 Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals) {
-    std::promise<Result> promise;
-    auto result = promise.get_future();
+    std::packaged_task<Result(const std::stop_token&)> task{
+        [&](const std::stop_token& stop) { return acquire_as_told(nodes, lock, arguments, stop); }};
+    auto result = task.get_future();
     std::jthread worker;
     try {
         worker = std::jthread{[&](const std::stop_token& stop) {
-            try {
-                promise.set_value(acquire_as_told(nodes, lock, arguments, stop));
-            } catch (...) {
-                promise.set_exception(std::current_exception());
-            }
+            task(stop);
             Signals::wake();
         }};
     } catch (const std::system_error& error) {
