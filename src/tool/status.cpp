@@ -50,10 +50,6 @@ void print(std::ostream& out, const LockStatus& status) {
     out << table << escaped(summary_of(status)) << '\n';
 }
 
-void print_line(std::ostream& out, const LockStatus& status) {
-    out << escaped(line_of_who(status)) << '\n';
-}
-
 int exit_status_of(const LockStatus& status) {
     using Kind = LockStatus::Kind;
     if (status.kind == Kind::held) return 0;
@@ -62,24 +58,25 @@ int exit_status_of(const LockStatus& status) {
     return exit_status::without_quorum(status.nodes.size(), static_cast<std::size_t>(refusing));
 }
 
-/// Asks the nodes, and prints the state as text or in JSON.
-template <void (*print_text)(std::ostream&, const LockStatus&),
-          void (*print_object)(std::ostream&, const std::string&, const LockStatus&)>
+/// Asks the nodes, and prints the state as text or in JSON: each node, or all together in one line.
+template <bool one_line>
 int show(const StatusArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto status = query(nodes, request.resource);
     if (request.json)
-        print_object(std::cout, request.resource, status);
+        print_json(std::cout, request.resource, status, !one_line);
+    else if (one_line)
+        std::cout << escaped(line_of_who(status)) << '\n';
     else
-        print_text(std::cout, status);
+        print(std::cout, status);
     return exit_status_of(status);
 }
 
 }  // namespace
 
 void add_status_and_who(CommandLine& line) {
-    line.add("status", "Show who holds a lock, node by node", show<print, print_json>);
-    line.add("who", "Show who holds a lock, in one line", show<print_line, print_json_of_who>);
+    line.add("status", "Show who holds a lock, node by node", show<false>);
+    line.add("who", "Show who holds a lock, in one line", show<true>);
 }
 
 }  // namespace redlock::tool

@@ -89,7 +89,7 @@ TEST(LockStatus, HasNoHolderInJsonIfNobodyHoldsTheLock) {
     nodes[0].holder = "host=web1";
     const auto json_of = [](const LockStatus& status) {
         std::ostringstream json;
-        print_json_of_who(json, "orders:42", status);
+        print_json(json, "orders:42", status, false);
         return json.str();
     };
     EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": null"));

@@ -94,20 +94,6 @@ ordered_json json_of_node(const NodeStatus& node) {
             {"cause", cause_of(node.cause, node.detail)}};
 }
 
-ordered_json json_of(const std::string& resource, const LockStatus& status) {
-    const bool held = status.kind == LockStatus::Kind::held;
-    return {{"resource", resource},
-            {"state", name_of(status.kind)},
-            {"summary", line_of_who(status)},
-            {"answered", status.answered},
-            {"owner", where(held, status.owner)},
-            {"ours", where(held, is_ours(status.owner))},
-            {"held_on", where(held, status.held_on)},
-            {"expires_in_ms", where(held, status.expires_in.count())},
-            {"holder", held ? or_null(status.holder) : nullptr},
-            {"readers", where(held, status.readers)}};
-}
-
 // ---- bench
 
 ordered_json json_of(const LatencyHistogram& latencies) {
@@ -211,14 +197,20 @@ std::string owner_in_json(const std::string& text) {
     return owner != json.end() && owner->is_string() ? owner->get<std::string>() : std::string{};
 }
 
-void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
-    auto json = json_of(resource, status);
-    json["nodes"] = list_of(status.nodes, json_of_node);
+void print_json(std::ostream& out, const std::string& resource, const LockStatus& status, bool with_nodes) {
+    const bool held = status.kind == LockStatus::Kind::held;
+    ordered_json json{{"resource", resource},
+                      {"state", name_of(status.kind)},
+                      {"summary", line_of_who(status)},
+                      {"answered", status.answered},
+                      {"owner", where(held, status.owner)},
+                      {"ours", where(held, is_ours(status.owner))},
+                      {"held_on", where(held, status.held_on)},
+                      {"expires_in_ms", where(held, status.expires_in.count())},
+                      {"holder", held ? or_null(status.holder) : nullptr},
+                      {"readers", where(held, status.readers)}};
+    if (with_nodes) json["nodes"] = list_of(status.nodes, json_of_node);
     print(out, json);
-}
-
-void print_json_of_who(std::ostream& out, const std::string& resource, const LockStatus& status) {
-    print(out, json_of(resource, status));
 }
 
 void print_json(std::ostream& out, std::span<const Measurement> rounds, const std::error_code& error) {

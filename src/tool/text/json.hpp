@@ -22,11 +22,8 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
 /// Returns the owner in a JSON object of acquire or extend. Returns an empty text if there is none.
 std::string owner_in_json(const std::string& text);
 
-/// For status.
-void print_json(std::ostream& out, const std::string& resource, const LockStatus& status);
-
-/// For who: the same as for status, but without the nodes.
-void print_json_of_who(std::ostream& out, const std::string& resource, const LockStatus& status);
+/// For status, and for who, which leaves out the nodes.
+void print_json(std::ostream& out, const std::string& resource, const LockStatus& status, bool with_nodes);
 
 /// For bench. `error` is set if bench failed.
 void print_json(std::ostream& out, std::span<const Measurement> rounds, const std::error_code& error);
