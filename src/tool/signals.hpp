@@ -5,6 +5,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include <unistd.h>
 
@@ -22,12 +23,10 @@ inline constexpr std::initializer_list<int> ending_signals{SIGTERM, SIGINT,  SIG
 
 /// There may be one object in a process. The signals stay blocked after its destruction, because the program
 /// is about to end then.
-class Signals {
+class Signals : detail::NotCopied {
 public:
     /// Waits for `signals` and for SIGCHLD.
     explicit Signals(std::initializer_list<int> signals) noexcept;
-    Signals(const Signals&) = delete;
-    Signals& operator=(const Signals&) = delete;
 
     /// Also waits for these signals from now on. Threads and children that are started later do not receive
     /// them.

@@ -9,6 +9,7 @@
 #include "text/lock_status.hpp"
 #include "workload.hpp"
 
+#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/redis_nodes.hpp>
@@ -62,14 +63,12 @@ bool wait_for_interruption(const Signals& signals, std::optional<int>& interrupt
 }
 
 /// A progress line on stderr that is rewritten in place. It is shown only if stderr is a terminal.
-class ProgressLine {
+class ProgressLine : detail::NotCopied {
 public:
     explicit ProgressLine(std::string title) : title_(std::move(title)) {}
     ~ProgressLine() {
         if (seen_) std::cerr << '\r' << std::string(width_, ' ') << '\r' << std::flush;
     }
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
 
     void show(std::uint64_t acquired) {
         if (!seen_) return;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include <sys/types.h>
 
@@ -17,7 +18,7 @@
 
 namespace redlock::tool {
 
-class Guardian {
+class Guardian : detail::NotCopied {
 public:
     /// Starts the guardian, which will end the command with SIGTERM. If `kills` is true, the guardian also
     /// sends SIGKILL to the processes that are left after the grace, or when the lease ends if that is
@@ -26,8 +27,6 @@ public:
     /// Ends the guardian. The command stays as it is. The pipes stay open, because the program is about to
     /// end.
     ~Guardian();
-    Guardian(const Guardian&) = delete;
-    Guardian& operator=(const Guardian&) = delete;
 
     /// Tells the guardian which process group it has to end. The child calls this function before it executes
     /// the command, so that no death of redlock can go unnoticed. Returns when the guardian has left the

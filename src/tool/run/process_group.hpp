@@ -17,7 +17,7 @@
 
 namespace redlock::tool {
 
-class ProcessGroup {
+class ProcessGroup : detail::NotCopied {
 public:
     struct Start {
         std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
@@ -29,8 +29,6 @@ public:
     /// Starts the command. Its signals are as `signals` found them. If the program cannot be executed, the
     /// exit status is 126 or 127, as in a shell. Throws std::system_error if no process can be started.
     ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal);
-    ProcessGroup(const ProcessGroup&) = delete;
-    ProcessGroup& operator=(const ProcessGroup&) = delete;
 
     pid_t id() const noexcept { return id_; }
 

@@ -1,17 +1,17 @@
 // The controlling terminal, and which process group is its foreground group.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <sys/types.h>
 #include <unistd.h>
 
 namespace redlock::tool {
 
-class Terminal {
+class Terminal : detail::NotCopied {
 public:
     Terminal() noexcept;
     ~Terminal();
-    Terminal(const Terminal&) = delete;
-    Terminal& operator=(const Terminal&) = delete;
 
     /// Return true if the process group of this process, or `group`, is the foreground group.
     bool ours() const noexcept { return is_of(::getpgrp()); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include <sys/types.h>
 
@@ -10,13 +11,11 @@ namespace redlock::tool {
 /// Holds a descriptor of the process, so the process cannot be mistaken for a later one with the same number.
 /// This is the descriptor of pidfd_open(), or, if this system call is missing or forbidden, that of the
 /// directory /proc/PID, in which a file is read from time to time.
-class WatchedProcess {
+class WatchedProcess : detail::NotCopied {
 public:
     /// Throws std::invalid_argument if there is no such process, or if it can be watched in neither way.
     explicit WatchedProcess(pid_t process);
     ~WatchedProcess();
-    WatchedProcess(const WatchedProcess&) = delete;
-    WatchedProcess& operator=(const WatchedProcess&) = delete;
 
     pid_t id() const noexcept { return id_; }
 
