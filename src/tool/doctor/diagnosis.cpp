@@ -41,28 +41,24 @@ void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const Check
          "run NTP on it, and correct its clock while it does not take part"});
 }
 
-/// Returns the first node with the same run id, or the node itself if no earlier node has it.
-std::size_t first_of_same_server(std::span<const NodeFacts> nodes, std::size_t node) {
-    const auto& run_id = nodes[node].info.run_id;
-    for (std::size_t before = 0; before < node && !run_id.empty(); ++before)
-        if (nodes[before].info.run_id == run_id) return before;
-    return node;
+const std::string& run_id_of(const NodeFacts& node) {
+    return node.info.run_id;
 }
 
 /// Returns true if several nodes are the same server. The probe of one may then have met the probe of
 /// another.
 bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
-    const auto& run_id = nodes[node].info.run_id;
-    return !run_id.empty() &&
-           std::ranges::count(nodes, run_id, [](const auto& it) { return it.info.run_id; }) > 1;
+    const auto& run_id = run_id_of(nodes[node]);
+    return !run_id.empty() && std::ranges::count(nodes, run_id, run_id_of) > 1;
 }
 
 /// Reports a node that is the same server as an earlier one.
 void judge_twin(std::span<const NodeFacts> nodes, std::size_t node, Findings& findings) {
-    const auto first = first_of_same_server(nodes, node);
-    if (first == node) return;
+    const auto& run_id = run_id_of(nodes[node]);
+    const auto& first = *std::ranges::find(nodes, run_id, run_id_of);
+    if (run_id.empty() || &first == &nodes[node]) return;
     findings.push_back(
-        {Severity::unsafe, "same_server", "it is the same server as " + nodes[first].name,
+        {Severity::unsafe, "same_server", "it is the same server as " + first.name,
          "one server has two votes: if it loses its data, two holders may each have a majority",
          "a separate server for each node", false});
 }
