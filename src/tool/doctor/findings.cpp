@@ -318,7 +318,7 @@ bool is_told_by_info(const PermissionCheck& check, const ServerInfo& info) {
     return check.error.cause == Errc::out_of_memory && full;
 }
 
-Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
+Finding forbidden(const PermissionCheck& check, const NodeFacts& node, const std::string& what) {
     const auto permission = missing_permission(check);
     const auto rule = "ACL SETUSER " + node.user + " " + permission;
     // The random name of the probe says nothing about the names that the locks use.
@@ -327,15 +327,10 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
                 "so the operations of a lock could not be tried",
                 "--probe with a resource that the ACL allows"};
     if (!check.votes)
-        return {Severity::warning, "acl", "it cannot " + check.verb + ": " + reason_of(check.error),
+        return {Severity::warning, "acl", what,
                 "waiters use the queue of another node; if no node can keep one, they retry with pauses",
                 rule};
-    return {Severity::unsafe,
-            "acl",
-            "it cannot " + check.verb + ": " + reason_of(check.error),
-            "the node cannot fully take part in locks",
-            rule,
-            false};
+    return {Severity::unsafe, "acl", what, "the node cannot fully take part in locks", rule, false};
 }
 
 /// Returns what it means that operations fail for another reason than a missing permission.
@@ -361,8 +356,8 @@ std::string unknown_command(const NodeError& error) {
 }
 
 Finding failed(const PermissionCheck& check, const NodeFacts& node) {
-    if (check.error.cause == Errc::permission_denied) return forbidden(check, node);
     const auto what = "it cannot " + check.verb + ": " + reason_of(check.error);
+    if (check.error.cause == Errc::permission_denied) return forbidden(check, node, what);
     const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
                                 : check.error.cause == Errc::read_only   ? "role"
                                                                          : "check";
@@ -371,17 +366,6 @@ Finding failed(const PermissionCheck& check, const NodeFacts& node) {
                             ? remedy_for(check.error, node)
                             : "remove rename-command " + command + " from the server's redis.conf";
     return {Severity::unsafe, subject, what, effect_of_failures(node), remedy, false};
-}
-
-/// Returns the finding for a node that could not be reached.
-Finding unreachable_finding(const NodeFacts& node) {
-    return {Severity::unreachable,
-            "reach",
-            reason_of(node.unreachable),
-            "it has no vote",
-            remedy_for(node.unreachable, node),
-            false,
-            node.unreachable};
 }
 
 void judge_speed(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
@@ -444,7 +428,9 @@ std::string missing_permission(const PermissionCheck& check) {
 }
 
 Findings findings_of(const NodeFacts& node, const CheckupPlan& plan) {
-    if (node.unreachable) return {unreachable_finding(node)};
+    if (const auto& error = node.unreachable)
+        return {{Severity::unreachable, "reach", reason_of(error), "it has no vote", remedy_for(error, node),
+                 false, error}};
     Findings findings;
     judge_mode(node, plan, findings);
     if (node.info.mode == "sentinel") return findings;  // it knows none of the commands that were tried
