@@ -10,6 +10,12 @@
 
 namespace redlock::tool {
 
+/// Removes the user's command from the end of `words`, which are `run [OPTION...] RESOURCE [--] COMMAND
+/// [ARG...]`, and returns it. The command is everything behind RESOURCE, which is the first of the words
+/// behind the name of the subcommand that is neither an option of `app` nor the value of one. Words in the
+/// command that look like options of redlock belong to the command. A "--" in between is dropped.
+std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words);
+
 class CommandLine {
 public:
     CommandLine(const std::string& name, const std::string& description, const std::string& version);

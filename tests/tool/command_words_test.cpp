@@ -1,5 +1,5 @@
 // Where our options end and the command of `redlock run` begins, as for flock, env and sudo.
-#include "command_words.hpp"
+#include "command_line.hpp"
 
 #include <gmock/gmock.h>
 
