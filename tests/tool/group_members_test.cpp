@@ -1,5 +1,5 @@
 // Which processes of a group count as alive.
-#include "tool/run/group_members.hpp"
+#include "tool/run/processes.hpp"
 
 #include "live/forked_child.hpp"
 #include "support/process_files.hpp"

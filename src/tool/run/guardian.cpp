@@ -1,7 +1,7 @@
 #include "guardian.hpp"
 
-#include "group_members.hpp"
 #include "open_descriptors.hpp"
+#include "processes.hpp"
 
 #include "os/scoped_signal_block.hpp"
 

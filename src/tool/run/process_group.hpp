@@ -2,8 +2,8 @@
 // of them can be signalled together.
 #pragma once
 
-#include "group_members.hpp"
 #include "guardian.hpp"
+#include "processes.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
 

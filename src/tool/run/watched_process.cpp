@@ -1,7 +1,7 @@
 #include "watched_process.hpp"
 
 #include "open_descriptors.hpp"
-#include "process_stat.hpp"
+#include "processes.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// The processes of a process group: whether one of them has not ended, and signals to all of them.
+// Whether a process, or all processes of a process group, have ended, and signals to all of a group.
 //
 // A process that has ended stays in its group as a zombie until its parent waits for it. A parent that lives
 // outside of the group, such as a daemon, may never do that.
@@ -29,6 +29,15 @@ inline bool signal_group(pid_t group, int number) noexcept {
 }
 
 // ---- Not safe in a signal handler
+
+/// Returns false if /proc is missing, or belongs to another namespace of processes.
+bool proc_shows_our_processes();
+
+/// Returns true if a process has ended. `file` is its /proc/PID/stat. It may be relative to `directory`, as
+/// for openat(). The file is gone with the process (ENOENT), or does not belong to a process any more
+/// (ESRCH). Any other error says nothing about the process. A process is shown as a zombie (Z) when its first
+/// thread has ended, even if other threads of it run.
+bool has_ended(int directory, const char* file);
 
 class GroupMembers {
 public:

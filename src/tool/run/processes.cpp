@@ -1,22 +1,16 @@
-#include "group_members.hpp"
-
-#include "process_stat.hpp"
+#include "processes.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 namespace redlock::tool {
 namespace {
-
-/// Returns false if /proc belongs to another namespace of processes, or hides the processes of other users.
-bool proc_shows_all_processes() {
-    return proc_shows_our_processes() && ::access("/proc/1", F_OK) == 0;
-}
 
 /// getpgid() works even if the file cannot be read.
 bool is_alive(pid_t process, pid_t group) {
@@ -26,10 +20,33 @@ bool is_alive(pid_t process, pid_t group) {
 
 }  // namespace
 
+bool proc_shows_our_processes() {
+    std::error_code error;
+    return std::filesystem::read_symlink("/proc/self", error) == std::to_string(::getpid());
+}
+
+bool has_ended(int directory, const char* file) {
+    std::string stat(1024, '\0');  // such as "17 (name) Z 1 17 ..."
+    const int descriptor = ::openat(directory, file, O_RDONLY | O_CLOEXEC);
+    const auto size = descriptor < 0 ? -1 : ::read(descriptor, stat.data(), stat.size());
+    const int error = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    if (size < 0) return error == ENOENT || error == ESRCH;
+    std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
+    char state = 0;
+    fields >> state;
+    std::string skipped;
+    for (int i = 0; i < 16; ++i) fields >> skipped;
+    long threads = 0;
+    fields >> threads;
+    return state == 'X' || (state == 'Z' && threads <= 1);
+}
+
 bool GroupMembers::any_alive(pid_t group) {
     if (!group_exists(group)) return false;
     if (is_alive(last_found_, group)) return true;
-    if (!proc_shows_all_processes()) return true;
+    if (!proc_shows_our_processes()) return true;
+    if (::access("/proc/1", F_OK) != 0) return true;  // the processes of other users are hidden
     bool has_zombie = false;
     std::error_code error;
     std::filesystem::directory_iterator it{"/proc", error};
