@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <future>
 #include <system_error>
 #include <thread>
@@ -87,6 +89,30 @@ Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments,
     }
     worker.join();
     return {result.get(), interrupted};
+}
+
+Result repeated(const std::function<Result()>& operation) {
+    auto result = operation();
+    for (int calls = 1; calls < Retry{}.attempts; ++calls) {
+        if (result.error() != Errc::no_quorum || !algorithm::worth_retrying(result)) break;
+        result = operation();
+    }
+    return result;
+}
+
+std::string holder_description(pid_t process, std::string_view program) {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
+    constexpr std::size_t longest = 500;
+    return std::string{"host="} + host.data() + " pid=" + std::to_string(process) +
+           " program=" + std::string{program.substr(0, longest)};
+}
+
+std::string holder_description(pid_t process) {
+    std::ifstream file{"/proc/" + std::to_string(process) + "/comm"};
+    std::string name;
+    if (!std::getline(file, name)) name = "?";
+    return holder_description(process, name);
 }
 
 bool tells_of_waiting(const AcquireArguments& arguments) {

@@ -1,4 +1,5 @@
-// Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal.
+// Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal. Also what `redlock run`
+// and the commands for a lease share otherwise.
 #pragma once
 
 #include "lock_arguments.hpp"
@@ -8,6 +9,9 @@
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
+#include <sys/types.h>
+
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +27,21 @@ struct Acquisition {
 /// arguments say. Without a limit, it also waits for nodes. A WaitReporter says so.
 Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals);
 
+/// Calls `operation`, a release or an extension, and calls it again while too few nodes have confirmed it for
+/// a cause that may pass: three times in all. One that is executed twice does no harm. Blocks for as long as
+/// each call does, mostly one node_timeout.
+Result repeated(const std::function<Result()>& operation);
+
+/// Returns the holder description (LockOptions::holder), for example "host=web1 pid=4711 program=backup". It
+/// tells a person who wonders about the lock which process holds it.
+std::string holder_description(pid_t process, std::string_view program);
+
+/// Returns the same for another process, with the name that the kernel has for it, or "?" if the name is not
+/// available.
+std::string holder_description(pid_t process);
+
 /// Returns true if the user wants to know what the command waits for: with --verbose, or at a terminal
-/// without
-/// --quiet.
+/// without --quiet.
 bool tells_of_waiting(const AcquireArguments& arguments);
 
 /// Returns the resource under whose lock `redlock run` has started the caller, or an empty text if there is

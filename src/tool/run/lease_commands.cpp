@@ -2,12 +2,10 @@
 
 #include "acquisition.hpp"
 #include "exit_status.hpp"
-#include "holder_description.hpp"
 #include "lease_keeper.hpp"
 #include "lock/lease_state.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
-#include "repeated.hpp"
 #include "signals.hpp"
 #include "text/json.hpp"
 #include "wait_reporter.hpp"
