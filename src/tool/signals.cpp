@@ -57,11 +57,6 @@ void Signals::restore() const noexcept {
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-void Signals::ignore_failed_writes() noexcept {
-    (void)::signal(SIGPIPE, SIG_IGN);
-    (void)::signal(SIGXFSZ, SIG_IGN);
-}
-
 std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
     using namespace std::chrono;
     for (;;) {

@@ -36,9 +36,6 @@ public:
     /// now. Safe between fork() and exec().
     void restore() const noexcept;
 
-    /// Ignores the signals of a failed write. For a child after restore().
-    static void ignore_failed_writes() noexcept;
-
     /// Has a write into a pipe without a reader end this process again, if it did so before the constructor.
     /// For a process that holds no lock.
     void end_on_broken_pipe() const noexcept { (void)::signal(SIGPIPE, on_pipe_before_); }

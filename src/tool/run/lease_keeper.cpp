@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <exception>
 #include <memory>
 #include <stop_token>
@@ -63,7 +64,7 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
     ::setsid();
     [[maybe_unused]] const int moved = ::chdir("/");
     signals.restore();
-    Signals::ignore_failed_writes();
+    for (const int failed_write : {SIGPIPE, SIGXFSZ}) (void)::signal(failed_write, SIG_IGN);
     const bool keeps_stderr = may_keep_stderr(process.id());
     process.keep_descriptor_only(descriptor_in_keeper);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
