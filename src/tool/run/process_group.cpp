@@ -91,21 +91,15 @@ void ProcessGroup::refresh() {
         if (pid <= 0) return;
         if (guardian_) guardian_->record_exit(pid, status);
         const bool is_orphan = status_ && ::getpgid(pid) == id_;  // left behind by the command
-        if (pid == id_ || is_orphan) record_stop(status);
-        if (pid == id_) record_exit(status);
+        if (pid != id_ && !is_orphan) continue;
+        stopped_ = WIFSTOPPED(status);
+        if (stopped_) stop_ = WSTOPSIG(status);
+        if (pid != id_) continue;
+        if (WIFCONTINUED(status)) continued_ = true;
+        if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
+        if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
+        if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
     }
-}
-
-void ProcessGroup::record_stop(int status) noexcept {
-    stopped_ = WIFSTOPPED(status);
-    if (stopped_) stop_ = WSTOPSIG(status);
-}
-
-void ProcessGroup::record_exit(int status) noexcept {
-    if (WIFCONTINUED(status)) continued_ = true;
-    if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
-    if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
 }
 
 std::optional<int> ProcessGroup::failure() const noexcept {

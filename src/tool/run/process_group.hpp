@@ -66,8 +66,6 @@ private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
                                     const std::vector<char*>& environment, const Signals& signals,
                                     const Terminal& terminal, std::atomic<int>& failure) noexcept;
-    void record_stop(int status) noexcept;
-    void record_exit(int status) noexcept;
 
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
