@@ -6,7 +6,6 @@
 #include "os/scoped_signal_block.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -26,6 +24,8 @@ namespace redlock::tool {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto* name_in_errors = "the guardian of the command";
 
 // Two processes use these, so they must not need a mutex. Clang on i386 says of std::atomic<std::int64_t>
 // that it may need one, because a long long may have an alignment of 4 there. The atomic has an alignment
@@ -66,18 +66,15 @@ void pause(std::chrono::nanoseconds span) noexcept {
 
 }  // namespace
 
-Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), grace_(grace) {
-    void* const page =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int error = page == MAP_FAILED || ::pipe2(pipe_.data(), O_CLOEXEC) != 0 ? errno : 0;
-    if (page != MAP_FAILED) shared_ = new (page) Shared;
-    if (error == 0) error = start();
-    if (error != 0) throw std::system_error{error, std::generic_category(), "the guardian of the command"};
+Guardian::Guardian(bool kills, std::chrono::nanoseconds grace)
+    : kills_(kills), grace_(grace), shared_(shared_with_children<Shared>(name_in_errors)) {
+    const int error = ::pipe2(pipe_.data(), O_CLOEXEC) != 0 ? errno : start();
+    if (error != 0) throw std::system_error{error, std::generic_category(), name_in_errors};
 }
 
 /// Kills the guardian, because a stopped guardian would not notice the end of the pipe.
 Guardian::~Guardian() {
-    shared_->group = 0;
+    shared_.group = 0;
     if (id_ > 1) ::kill(id_, SIGKILL);
     while (id_ > 1 && ::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -100,12 +97,12 @@ int Guardian::start() noexcept {
 }
 
 void Guardian::guard(pid_t group) const noexcept {
-    shared_->group = group;
+    shared_.group = group;
     wait_for_end_of(ready_);
 }
 
 void Guardian::lease_ends(Clock::time_point instant) noexcept {
-    shared_->lease_ends = instant.time_since_epoch().count();
+    shared_.lease_ends = instant.time_since_epoch().count();
     if (id_ < 0 && boot_clock().now() - started_at_ > 1s) (void)start();  // at most once a second
 }
 
@@ -125,7 +122,7 @@ void Guardian::wait_for_our_end(int ready) const noexcept {
     ::close(ready);
     keep_descriptor(pipe_[0], STDIN_FILENO);
     wait_for_end_of(STDIN_FILENO);
-    if (const pid_t group = shared_->group; group > 1) end(group);
+    if (const pid_t group = shared_.group; group > 1) end(group);
     ::_exit(0);
 }
 
@@ -134,7 +131,7 @@ void Guardian::end(pid_t group) const noexcept {
     const auto now = clock.now();
     (void)signal_group(group, kills_ && grace_ <= 0ns ? SIGKILL : SIGTERM);
     if (!kills_) return;
-    const Clock::time_point lease_ends{Clock::duration{shared_->lease_ends}};
+    const Clock::time_point lease_ends{Clock::duration{shared_.lease_ends}};
     const auto kill_at = std::min(now + grace_, lease_ends);
     const auto give_up_at = std::max(now, kill_at) + 10s;  // some processes cannot be killed
     for (auto instant = now; group_exists(group) && instant < give_up_at; instant = clock.now()) {

@@ -53,7 +53,7 @@ private:
 
     const bool kills_;
     const std::chrono::nanoseconds grace_;
-    Shared* shared_ = nullptr;
+    Shared& shared_;
     std::array<int, 2> pipe_{-1, -1};  // only redlock has the writing end
     int ready_ = -1;                   // another pipe, which ends when guard() may return
     pid_t id_ = -1;                    // -1 if the guardian has ended

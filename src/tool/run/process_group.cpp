@@ -2,7 +2,6 @@
 
 #include "exit_status.hpp"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -47,18 +45,10 @@ void adopt_orphans() {
 #endif
 }
 
-/// Returns a number that this process shares with its children.
-std::atomic<int>& shared_number() {
-    constexpr auto size = sizeof(std::atomic<int>);
-    void* const page = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) throw std::system_error{errno, std::generic_category(), "mmap"};
-    return *new (page) std::atomic<int>{0};
-}
-
 }  // namespace
 
 ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal)
-    : guardian_(start.guardian), failure_(shared_number()) {
+    : guardian_(start.guardian), failure_(shared_with_children<std::atomic<int>>("mmap")) {
     const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <system_error>
 
 namespace redlock::tool {
 namespace {

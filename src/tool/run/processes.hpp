@@ -4,10 +4,13 @@
 // outside of the group, such as a daemon, may never do that.
 #pragma once
 
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #include <cerrno>
 #include <csignal>
+#include <new>
+#include <system_error>
 
 namespace redlock::tool {
 
@@ -29,6 +32,15 @@ inline bool signal_group(pid_t group, int number) noexcept {
 }
 
 // ---- Not safe in a signal handler
+
+/// Returns an object that this process shares with its later children. It is never unmapped. Throws
+/// std::system_error with the text `what` if there is no memory.
+template <class T>
+T& shared_with_children(const char* what) {
+    void* const page = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw std::system_error{errno, std::generic_category(), what};
+    return *new (page) T{};
+}
 
 /// Returns false if /proc is missing, or belongs to another namespace of processes.
 bool proc_shows_our_processes();
