@@ -1,5 +1,7 @@
 #include "command_line.hpp"
 
+#include <redlock/version.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <stdexcept>
@@ -63,9 +65,8 @@ std::vector<std::string> take_command(const CLI::App& app, std::vector<std::stri
     return result;
 }
 
-CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
-    : app_(description, name) {
-    app_.set_version_flag("--version", name + " " + version);
+CommandLine::CommandLine() {
+    app_.set_version_flag("--version", "redlock " REDLOCK_VERSION_STRING);
     app_.require_subcommand(1);
 }
 
@@ -90,14 +91,6 @@ std::vector<std::string> CommandLine::command_first(std::vector<std::string> wor
     return words;
 }
 
-void CommandLine::check_command(const std::vector<std::string>& words) const {
-    if (words.empty()) throw std::invalid_argument{"a command is required"};
-    const auto& word = words.front();
-    const auto is_it = [&](const CLI::App* app) { return app->get_name() == word; };
-    if (!word.starts_with('-') && std::ranges::none_of(app_.get_subcommands({}), is_it))
-        throw std::invalid_argument{"unknown command: " + word};
-}
-
 std::function<int()> CommandLine::parse(std::vector<std::string> words) {
     if (!words.empty() && words.front() == "help") {  // as git does: "help" or "help COMMAND"
         words.erase(words.begin());
@@ -105,7 +98,10 @@ std::function<int()> CommandLine::parse(std::vector<std::string> words) {
         words.emplace_back("--help");
     }
     words = command_first(std::move(words));
-    check_command(words);
+    if (words.empty()) throw std::invalid_argument{"a command is required"};
+    const auto is_it = [&](const CLI::App* app) { return app->get_name() == words.front(); };
+    if (!words.front().starts_with('-') && std::ranges::none_of(app_.get_subcommands({}), is_it))
+        throw std::invalid_argument{"unknown command: " + words.front()};
     if (with_foreign_command_ != nullptr && with_foreign_command_->get_name() == words.front())
         *foreign_command_ = take_command(*with_foreign_command_, words);
     try {

@@ -18,7 +18,7 @@ std::vector<std::string> take_command(const CLI::App& app, std::vector<std::stri
 
 class CommandLine {
 public:
-    CommandLine(const std::string& name, const std::string& description, const std::string& version);
+    CommandLine();
 
     /// Adds a subcommand. `carry_out` executes it after its arguments are parsed, and returns the exit
     /// status. A `Request` has the values of the arguments, which its function `add_to` adds. If it has a
@@ -45,9 +45,8 @@ public:
 
 private:
     std::vector<std::string> command_first(std::vector<std::string> words) const;
-    void check_command(const std::vector<std::string>& words) const;
 
-    CLI::App app_;
+    CLI::App app_{"Distributed locks with Redis (Redlock) over N independent masters.", "redlock"};
     const CLI::App* with_foreign_command_ = nullptr;
     std::vector<std::string>* foreign_command_ = nullptr;
     std::function<int()> chosen_{};

@@ -5,8 +5,6 @@
 #include "subcommands.hpp"
 #include "text/words.hpp"
 
-#include <redlock/version.hpp>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -52,8 +50,7 @@ int fail(const std::string& problem, int status) {
 }
 
 int carry_out(std::vector<std::string> words) {
-    CommandLine line{"redlock", "Distributed locks with Redis (Redlock) over N independent masters.",
-                     REDLOCK_VERSION_STRING};
+    CommandLine line;
     add_run(line);
     add_lease_commands(line);
     add_status_and_who(line);
