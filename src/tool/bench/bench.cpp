@@ -54,14 +54,6 @@ struct BenchArguments {
     }
 };
 
-/// Waits for one of `signals` for a fifth of a second. Returns true if one has arrived, now or before, and
-/// stores it in `interrupted`.
-bool wait_for_interruption(const Signals& signals, std::optional<int>& interrupted) {
-    const auto signal = interrupted ? std::nullopt : signals.wait(boot_clock().now() + 200ms);
-    if (signal && signal != SIGCHLD) interrupted = signal;
-    return interrupted.has_value();
-}
-
 /// A progress line on stderr that is rewritten in place. It is shown only if stderr is a terminal.
 class ProgressLine : detail::NotCopied {
 public:
@@ -105,6 +97,7 @@ private:
     SharedWrites writes_{};
 };
 
+/// Measures until the time is over or one of `signals` arrives, which is stored in `interrupted`.
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
                     const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
     WriteCounter counter;
@@ -116,7 +109,10 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
     const auto end = boot_clock().now() + request.seconds;
     auto measurement = run(nodes, workload, [&](std::uint64_t acquired) {
         progress.show(acquired);
-        return boot_clock().now() < end && !wait_for_interruption(signals, interrupted);
+        if (boot_clock().now() >= end) return false;
+        const auto signal = signals.wait(boot_clock().now() + 200ms);
+        if (signal && signal != SIGCHLD) interrupted = signal;
+        return !interrupted;
     });
     measurement.round = round;
     measurement.shared_writes = counter.writes();
