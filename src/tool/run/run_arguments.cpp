@@ -54,11 +54,10 @@ void RunArguments::add_to(CLI::App& app) {
     app.add_flag_function("-o,--close", ignore, "Nothing: there is no descriptor that could be inherited");
     add_refused(app, "-F,--no-fork", "--no-fork", "nobody would extend the lock while the command runs",
                 "Refused: nobody would extend the lock");
-    const std::string hidden;
     add_refused(app, "-u,--unlock", "--unlock",
                 "the lock ends with the command; redlock release ends one of redlock acquire")
-        ->group(hidden);
-    add_refused(app, "-V", "-V", "the version is printed by redlock --version")->group(hidden);
+        ->group("");
+    add_refused(app, "-V", "-V", "the version is printed by redlock --version")->group("");
     app.add_option("--holders", holders, "So many may hold RESOURCE at a time; all must say the same")
         ->type_name("INT")
         ->check(CLI::Range(1, 1000))
