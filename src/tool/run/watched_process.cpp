@@ -32,16 +32,6 @@ int open_process([[maybe_unused]] pid_t process) {
 #endif
 }
 
-/// Linux before 5.3 has no pidfd_open(). The profiles of some containers forbid it.
-bool is_unavailable(int error) noexcept {
-    return error == ENOSYS || error == EPERM || error == EACCES;
-}
-
-int open_directory(pid_t process) {
-    if (!proc_shows_our_processes()) return -1;
-    return ::open(("/proc/" + std::to_string(process)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 [[noreturn]] void fail(pid_t process, const std::string& problem) {
     throw std::invalid_argument{"--while-pid: process " + std::to_string(process) + ": " + problem};
 }
@@ -51,13 +41,17 @@ int open_directory(pid_t process) {
 WatchedProcess::WatchedProcess(pid_t process)
     : id_(process), descriptor_(open_process(process)), has_pidfd_(descriptor_ >= 0) {
     if (has_pidfd_) return;
-    const std::error_code error{errno, std::generic_category()};
-    if (!is_unavailable(error.value())) fail(process, error.message());
-    descriptor_ = open_directory(process);
+    // Linux before 5.3 has no pidfd_open(). The profiles of some containers forbid it.
+    const bool is_unavailable = errno == ENOSYS || errno == EPERM || errno == EACCES;
+    const auto problem = std::generic_category().message(errno);
+    if (!is_unavailable) fail(process, problem);
+    const auto directory = "/proc/" + std::to_string(process);
+    if (proc_shows_our_processes())
+        descriptor_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor_ >= 0) return;
     if (::kill(process, 0) != 0 && errno == ESRCH) fail(process, std::generic_category().message(ESRCH));
     fail(process,
-         "this takes the system call pidfd_open (" + error.message() + ") or a /proc that shows the process");
+         "this takes the system call pidfd_open (" + problem + ") or a /proc that shows the process");
 }
 
 WatchedProcess::~WatchedProcess() {
