@@ -14,19 +14,6 @@ std::optional<std::uint64_t> number_of(std::string_view info, const std::string&
     return detail::whole_number<std::uint64_t>(value_of(info, name));
 }
 
-/// Finds out the kind of server. All of them report a redis_version, and some also report a version of their
-/// own.
-void name_the_make(ServerInfo& it, std::string_view info) {
-    it.make = it.redis_version.empty() ? "" : "redis";
-    it.version = it.redis_version;
-    if (value_of(info, "executable").find("keydb") != std::string::npos) it.make = "keydb";
-    for (const std::string make : {"dragonfly", "valkey"})
-        if (auto version = value_of(info, make + "_version"); !version.empty()) {
-            it.make = make;
-            it.version = std::move(version);
-        }
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master) {
@@ -61,8 +48,16 @@ std::string text_of_age(std::chrono::seconds age) {
 
 ServerInfo ServerInfo::parse(std::string_view info) {
     ServerInfo it;
+    // All makes of servers report a redis_version, and some also report a version of their own.
     it.redis_version = value_of(info, "redis_version");
-    name_the_make(it, info);
+    it.make = it.redis_version.empty() ? "" : "redis";
+    it.version = it.redis_version;
+    if (value_of(info, "executable").find("keydb") != std::string::npos) it.make = "keydb";
+    for (const std::string make : {"dragonfly", "valkey"})
+        if (auto version = value_of(info, make + "_version"); !version.empty()) {
+            it.make = make;
+            it.version = std::move(version);
+        }
     it.run_id = value_of(info, "run_id");
     it.replication_id = value_of(info, "master_replid");
     it.mode = value_of(info, "redis_mode");
