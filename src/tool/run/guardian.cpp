@@ -59,11 +59,6 @@ void wait_for_end_of(int pipe) noexcept {
     }
 }
 
-void pause(std::chrono::nanoseconds span) noexcept {
-    const timespec time{0, static_cast<long>(span.count())};
-    ::nanosleep(&time, nullptr);
-}
-
 }  // namespace
 
 Guardian::Guardian(bool kills, std::chrono::nanoseconds grace)
@@ -133,10 +128,11 @@ void Guardian::end(pid_t group) const noexcept {
     if (!kills_) return;
     const Clock::time_point lease_ends{Clock::duration{shared_.lease_ends}};
     const auto kill_at = std::min(now + grace_, lease_ends);
+    constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
     const auto give_up_at = std::max(now, kill_at) + 10s;  // some processes cannot be killed
     for (auto instant = now; group_exists(group) && instant < give_up_at; instant = clock.now()) {
         if (instant >= kill_at) (void)signal_group(group, SIGKILL);
-        pause(5ms);
+        ::nanosleep(&pause, nullptr);
     }
 }
 
