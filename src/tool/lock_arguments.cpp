@@ -1,7 +1,5 @@
 #include "lock_arguments.hpp"
 
-#include "text/span.hpp"
-
 namespace redlock::tool {
 
 void add_lease(CLI::App& app, LockOptions& lock) {

@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

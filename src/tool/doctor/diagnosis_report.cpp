@@ -8,8 +8,6 @@
 #include <array>
 #include <ctime>
 #include <functional>
-#include <string>
-#include <vector>
 
 namespace redlock::tool {
 

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdio>
-#include <string_view>
 
 namespace redlock::tool {
 namespace {

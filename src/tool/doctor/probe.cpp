@@ -5,11 +5,8 @@
 
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
-#include <redlock/redis_nodes.hpp>
 #include <redlock/resources.hpp>
 
-#include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace redlock::tool {

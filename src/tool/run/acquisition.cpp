@@ -5,16 +5,11 @@
 #include "text/words.hpp"
 
 #include <redlock/algorithm/acquire.hpp>
-#include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/error.hpp>
 #include <redlock/query.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>

@@ -5,18 +5,15 @@
 #include "text/words.hpp"
 
 #include <redlock/algorithm/algorithm.hpp>
-#include <redlock/clock.hpp>
 #include <redlock/result.hpp>
 
 #include "lock/blocking_renewals.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <exception>
 #include <memory>
 #include <stop_token>

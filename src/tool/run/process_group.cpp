@@ -3,17 +3,13 @@
 #include "exit_status.hpp"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <string_view>
-#include <system_error>
 
 namespace redlock::tool {
 namespace {

@@ -1,10 +1,8 @@
 #include "run_arguments.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <stdexcept>
 
 namespace redlock::tool {
 namespace {

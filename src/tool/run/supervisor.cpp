@@ -3,11 +3,7 @@
 #include "exit_status.hpp"
 #include "text/words.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
-#include <utility>
 
 namespace redlock::tool {
 namespace {

@@ -5,10 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <map>
-#include <optional>
 
 namespace redlock::tool {
 namespace {
