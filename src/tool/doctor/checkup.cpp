@@ -125,10 +125,8 @@ private:
 
     void check_server(const Endpoint& server, bool moves_slots, ClusterFacts& cluster) const {
         if (moves_slots) cluster.moving.push_back(server.name());
-        const auto answer = AdminConnection{server, plan_.nodes.node_timeout}.connect();
-        if (answer) return;
-        cluster.unreachable.push_back(server.name() + " (" + answer.cause.message() +
-                                      (answer.detail.empty() ? "" : ": " + answer.detail) + ")");
+        const auto error = error_of(AdminConnection{server, plan_.nodes.node_timeout}.connect());
+        if (error) cluster.unreachable.push_back(server.name() + " (" + reason_of(error) + ")");
     }
 
     /// Returns the value of a setting, or an empty text if it is unknown.

@@ -43,6 +43,11 @@ NodeError error_of(const T& it) {
     return {it.cause, it.detail};
 }
 
+/// Returns the error as a text for people.
+inline std::string reason_of(const NodeError& error) {
+    return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
+}
+
 /// One operation of a lock that was tried on a node.
 struct PermissionCheck {
     std::string verb;         ///< "acquire", "extend", "release", "count the holders", ...

@@ -30,10 +30,6 @@ constexpr auto* remedy_for_cluster =
 
 constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";
 
-std::string reason_of(const NodeError& error) {
-    return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
-}
-
 /// Returns true if a member of a Redis Cluster has refused a key that is not in its slots.
 bool is_refusal_of_cluster(const NodeError& error) {
     constexpr std::array words{"MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT"};
