@@ -5,19 +5,12 @@
 #include <utility>
 
 namespace redlock::tool {
-namespace {
-
-/// Returns the first long name in a list such as "-w,--wait,--timeout".
-std::string long_name(const std::string& names) {
-    const auto begin = names.find("--");
-    return begin == names.npos ? names : names.substr(begin, names.find(',', begin) - begin);
-}
-
-}  // namespace
 
 CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
                        const std::string& help, const std::string& type) {
-    const auto checked = [read = std::move(read), name = long_name(names)](const std::string& text) {
+    const auto begin = names.find("--");  // of the first long name, as in "-w,--wait,--timeout"
+    const auto name = names.substr(begin, names.find(',', begin) - begin);
+    const auto checked = [read = std::move(read), name](const std::string& text) {
         try {
             read(text);
         } catch (const std::invalid_argument& error) {

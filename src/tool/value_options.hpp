@@ -12,8 +12,8 @@
 
 namespace redlock::tool {
 
-/// Adds an option that passes its value to `read`, which throws std::invalid_argument if the value is wrong.
-/// `type` is the placeholder for the value in --help.
+/// Adds an option with a long name that passes its value to `read`, which throws std::invalid_argument if the
+/// value is wrong. `type` is the placeholder for the value in --help.
 CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
                        const std::string& help, const std::string& type);
 
