@@ -15,7 +15,6 @@ public:
     void record(Span latency);
 
     std::uint64_t count() const noexcept { return total_; }
-    Span largest() const noexcept { return largest_; }
 
     /// Returns the smallest latency that `percent` of the recorded latencies do not exceed. The result may be
     /// up to 1 % too large, but never larger than the largest latency. Returns zero if nothing was recorded.
