@@ -72,15 +72,6 @@ std::string megabytes(std::uint64_t bytes) {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-bool writes_through(const NodeFacts& node) {
-    return node.info.appendonly.value_or(false) && node.appendfsync == "always";
-}
-
-std::string persistence_of(const NodeFacts& node) {
-    if (!node.info.appendonly.value_or(false)) return "appendonly no";
-    return "appendonly yes, appendfsync " + node.appendfsync;
-}
-
 std::string remedy_for_forgetting(const CheckupPlan& plan) {
     return "appendonly yes with appendfsync always, or --quarantine " + argument_of(plan.lock.ttl) +
            " in every client, or keep a crashed node away for " + text_of(plan.lock.ttl);
@@ -253,10 +244,13 @@ void judge_room(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
 
 /// Judges whether the server can lose keys in a crash, or may just have lost some.
 void judge_persistence(const NodeFacts& node, const CheckupPlan& plan, Findings& findings) {
-    const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
-    if (plan.nodes.quarantine > 0ms || unknown || writes_through(node)) return;
+    const bool appends = node.info.appendonly.value_or(false);
+    const bool is_unknown = !node.info.appendonly || (appends && node.appendfsync.empty());
+    if (plan.nodes.quarantine > 0ms || is_unknown || (appends && node.appendfsync == "always")) return;
     findings.push_back(
-        {Severity::warning, "persistence", "a crash can take its last writes: " + persistence_of(node),
+        {Severity::warning, "persistence",
+         "a crash can take its last writes: appendonly " +
+             (appends ? "yes, appendfsync " + node.appendfsync : "no"),
          forgetting_matters,
          node.cluster ? "appendonly yes with appendfsync always" : remedy_for_forgetting(plan)});
     if (node.info.uptime && *node.info.uptime < plan.lock.ttl)
