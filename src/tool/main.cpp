@@ -28,10 +28,14 @@ namespace redlock::tool {
 namespace {
 
 /// Replaces the library's names of options by those of the command line, for example LockOptions::max_hold by
-/// --max-hold. An error of the library otherwise has names that the user does not know.
+/// --max-hold. An error of the library otherwise has names that the user does not know. It begins with the
+/// name of the library, which can also be the end of a path.
 std::string in_words_of_the_shell(std::string text) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> names{
-        {{"redlock: ", ""}, {"Semaphore: name", "resource"}, {": tls.", ": "}}};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 2> names{
+        {{"Semaphore: name", "resource"}, {": tls.", ": "}}};
+    constexpr std::string_view library = "redlock: ";
+    const auto begin = text.find(library);
+    if (begin == 0 || (begin != text.npos && text[begin - 1] == ' ')) text.erase(begin, library.size());
     for (const auto& [theirs, ours] : names)
         if (const auto at = text.find(theirs); at != text.npos) text.replace(at, theirs.size(), ours);
     for (const std::string_view prefix : {"LockOptions::", "NodesOptions::"})
