@@ -74,9 +74,15 @@ TEST_F(LeadershipInALoop, AnOldTermDoesNotEndALaterOne) {
     first.end();
     pass(2s);
     EXPECT_GT(term().remaining(), 0s);
+    const auto token = term().fencing_token();
+    EXPECT_NE(first.fencing_token(), token);
     first = std::move(term());
     pass(2s);
     EXPECT_GT(first.remaining(), 0s);
+    EXPECT_EQ(first.fencing_token(), token);
+    EXPECT_FALSE(first.lost().stop_requested());
+    leader->cancel();
+    EXPECT_TRUE(first.lost().stop_requested()) << "it is that of the present term";
 }
 
 // The work has thrown, which has ended the first term. Its AsyncTerm does not know that.
@@ -252,6 +258,40 @@ TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDown) {
     EXPECT_TRUE(weak.expired());
     EXPECT_THAT(ends, IsEmpty());
     EXPECT_TRUE(world.clean());
+}
+
+// When a term is over, only run() still refers to the state of the leader.
+TEST_F(LeadershipInALoop, AFunctionThatGetsTheOutcomeMayDestroyItAndShutTheLoopDown) {
+    for (const bool work_fails : {false, true}) {
+        World other_world;
+        VirtualLoop other_loop{other_world.clock};
+        AsyncNodes of_other{other_world, other_loop, other_world.clock, other_world.entropy};
+        std::optional<AsyncLeader> other;
+        auto owned = std::make_shared<int>();
+        const std::weak_ptr weak{owned};
+        std::optional<bool> exists;
+        const auto end_all = [&] {
+            other.reset();
+            of_other.shut_down();
+            exists = !weak.expired();
+        };
+        other.emplace(of_other, the_resource,
+                      LeaderOptions{.ttl = ttl,
+                                    .on_error = [&end_all, owned](const std::exception_ptr&) { end_all(); },
+                                    .on_failure = [&end_all, owned](const Result&) { end_all(); }});
+        owned.reset();
+        other->run(
+            [&](const AsyncTerm&) {
+                other_world.forget(0, 1, 2);
+                if (work_fails) throw std::runtime_error("broken");
+            },
+            report_end());
+        while (other_loop.run_once()) {
+        }
+        EXPECT_EQ(exists, true) << "the function exists until it has returned";
+        EXPECT_TRUE(weak.expired());
+    }
+    EXPECT_THAT(ends, IsEmpty());
 }
 
 // The exception would end run(), and so call the completion, which the shutdown has destroyed.

@@ -148,6 +148,13 @@ TEST_F(InALoop, AnExceptionOfACompletionLeavesTheOthersAlone) {
     EXPECT_EQ(results.size(), 1U);
 }
 
+TEST_F(InALoop, ADestroyedLockIsReleasedAlthoughItsCompletionThrows) {
+    lock().acquire([](const Result&) { throw std::runtime_error("of the user"); });
+    EXPECT_THROW(run(), std::runtime_error);
+    run();
+    EXPECT_TRUE(world.clean());
+}
+
 TEST_F(InALoop, RefusesASecondOperation) {
     auto it = lock();
     it.acquire(report());
@@ -204,6 +211,20 @@ TEST_F(InALoop, RefusesWrongOptions) {
               "wake() are for one of them");
     auto it = lock();
     EXPECT_THAT(refusal([&] { it.extend(0ms, report()); }), HasSubstr("extend: ttl"));
+}
+
+/// Nodes with which no loop can make rounds, because there is no memory.
+struct NodesWithoutRounds final : World {
+    std::shared_ptr<loop::Rounds> rounds_in(EventLoop&, const std::shared_ptr<loop::Scheduler>&) override {
+        throw std::bad_alloc{};
+    }
+};
+
+TEST(AsyncNodes, LeaveTheLoopAloneIfTheirConstructorThrows) {
+    NodesWithoutRounds nodes;
+    VirtualLoop loop{nodes.clock};
+    EXPECT_THROW((AsyncNodes{nodes, loop, nodes.clock, nodes.entropy}), std::bad_alloc);
+    EXPECT_FALSE(loop.has_handler());
 }
 
 TEST_F(InALoop, AChildOfForkMayUseItsCopyOfTheLoop) {
@@ -394,6 +415,17 @@ TEST_F(InALoop, ALockThatWasDestroyedWhenItWasJustAcquiredIsReleasedAtTheShutdow
     of_loop.shut_down();
     EXPECT_THAT(results, IsEmpty());
     EXPECT_TRUE(world.clean());
+}
+
+// The key of the lock is left, and expires.
+TEST_F(InALoop, NodesMayThrowWhenALockIsReleasedAfterTheShutdown) {
+    std::optional<AsyncLock> it{lock()};
+    it->acquire(report());
+    run();
+    world.before_round = [](auto&&...) { throw std::runtime_error("of the user"); };
+    of_loop.shut_down();
+    it.reset();
+    EXPECT_FALSE(world.clean());
 }
 
 // ---- The places for rounds
