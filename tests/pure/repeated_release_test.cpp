@@ -1,6 +1,7 @@
 // A release that a node may not have received when its connection breaks, although the round of the release
 // is over. It is sent again on another connection.
 #include "memory_loop_world.hpp"
+#include "round_driver_world.hpp"
 #include "shared_world.hpp"
 
 #include <redlock/lock.hpp>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "round/cluster_slots.hpp"
 #include "round/kept_releases.hpp"
 
 namespace redlock::test::repeated_release_test {
@@ -862,6 +864,37 @@ TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
     ask_three_times();
     EXPECT_LE(keys(), 10 * size);
     EXPECT_GT(keys(), 0U) << "or this shows nothing";
+}
+
+// ---- A node that is a Redis Cluster
+
+/// A Redis Cluster of two servers.
+struct RepeatedReleaseInACluster : testing::Test, RoundDriverWorld {
+    RepeatedReleaseInACluster() : RoundDriverWorld(2) {
+        auto configs = network.configs();
+        configs.resize(1);
+        configs[0].endpoint.seeds = {configs[0].endpoint};
+        group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
+    }
+    /// The server redirects the next script, such as a release, to the other one.
+    void redirect_once_at(std::size_t server) {
+        auto moved = "-MOVED " + std::to_string(detail::slot_of("r")) +
+                     " 127.0.0.1:" + std::to_string(2 - server) + "\r\n";
+        network.server(server).refuses_command = [moved = std::move(moved)](const auto& words) mutable {
+            return words.front().starts_with("EVAL") ? std::exchange(moved, {}) : "";
+        };
+    }
+};
+
+// The round does not follow the second one, because two servers could redirect it for ever.
+TEST_F(RepeatedReleaseInACluster, IsSentAfterTheRoundToTheServerThatTheSecondRedirectionNames) {
+    ASSERT_EQ(acquire("A")[0].vote, Vote::granted);
+    redirect_once_at(0);
+    redirect_once_at(1);
+    EXPECT_EQ(release("A")[0].vote, Vote::unknown);
+    network.pass(2s);
+    (void)extend("nobody");
+    EXPECT_EQ(holder(0), "");
 }
 
 }  // namespace
