@@ -1,11 +1,16 @@
 // redlock::asio::Leader against real servers.
 #include "asio_world.hpp"
+#include "live/forked_child.hpp"
 
 #include <redlock/asio_leader.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -137,6 +142,99 @@ TEST_F(AsioLeader, SeveralThreadsRunTheContext) {
     threads.clear();
     EXPECT_EQ(ended, 4);
     EXPECT_TRUE(no_key_is_left());
+}
+
+/// An executor of one context that lets another one call the functions.
+struct Elsewhere {
+    net::execution_context& query(net::execution::context_t) const noexcept { return *context; }
+    static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
+        return net::execution::blocking.never;
+    }
+    template <class Function>
+    void execute(Function&& function) const {
+        ++*posted;
+        net::post(*caller, std::forward<Function>(function));
+    }
+    bool operator==(const Elsewhere&) const noexcept = default;
+
+    net::io_context* context;
+    net::io_context* caller;
+    int* posted;
+};
+
+/// A function that knows whether it exists when it is called.
+struct Existing {
+    Existing() { all.insert(this); }
+    Existing(const Existing&) : Existing() {}
+    Existing& operator=(const Existing&) = delete;
+    ~Existing() { all.erase(this); }
+    void operator()(const auto&) const { ++(all.contains(this) ? calls : late_calls); }
+
+    static inline std::set<const Existing*> all{};
+    static inline int calls = 0;
+    static inline int late_calls = 0;
+};
+
+// A busy executor makes the call when async_run() has ended, and the options do not exist any more.
+TEST_F(AsioLeader, APostedCallOutlivesTheLeader) {
+    net::io_context caller;
+    int posted = 0;
+    const auto run_until = [this](auto condition) {
+        return wait_until([&] {
+            (void)context.run_for(10ms);
+            context.restart();
+            return condition();
+        });
+    };
+    Existing::calls = Existing::late_calls = 0;
+    for (const bool work_fails : {false, true}) {
+        auto owned = std::make_shared<int>();
+        const std::weak_ptr of_options{owned};
+        auto its = options();
+        its.retry.delay = its.longest_pause = 1h;
+        its.on_error = [owned](const std::exception_ptr&) {};
+        its.on_failure = [owned](const Result&) {};
+        owned.reset();
+        if (work_fails)
+            its.on_error = Existing{};
+        else
+            its.on_failure = Existing{};
+        posted = 0;
+        std::optional<Leader> leader{std::in_place, Elsewhere{&context, &caller, &posted}, nodes, "orders:42",
+                                     std::move(its)};
+        leader->async_run(
+            [&](AsyncTerm term) {
+                for (auto& server : cluster) server.command({"DEL", "orders:42"});
+                if (work_fails) term.end(std::make_exception_ptr(std::runtime_error("broken")));
+            },
+            [](std::exception_ptr) {});
+        ASSERT_TRUE(run_until([&] { return posted == 1; })) << "the work";
+        caller.poll();
+        ASSERT_TRUE(run_until([&] { return posted >= 2; })) << "the call of on_failure or on_error";
+        leader.reset();
+        ASSERT_TRUE(run_until([&] { return of_options.expired(); }));
+        caller.restart();
+        caller.poll();
+        caller.restart();
+    }
+    EXPECT_EQ(Existing::calls, 2);
+    EXPECT_EQ(Existing::late_calls, 0);
+}
+
+// The mutex stays locked for ever in the child, because its owner is a thread of the parent.
+TEST_F(AsioLeader, AForkedChildThatDestroysATermDoesNotWaitForTheMutexOfItsParent) {
+    std::optional<AsyncTerm> term;
+    Leader leader{context, nodes, "orders:42", options()};
+    leader.async_run([&](AsyncTerm it) { term.emplace(std::move(it)); }, [](std::exception_ptr) {});
+    while (!term) context.run_one();
+    std::unique_lock locked{asio::detail::loop_of(context.get_executor(), nodes)->mutex()};
+    const ForkedChild child{[&](const Report& report) {
+        term.reset();
+        report("has destroyed the term");
+    }};
+    locked.unlock();
+    EXPECT_EQ(child.receive(), "has destroyed the term");
+    EXPECT_GT(term->remaining(), 0s);
 }
 
 }  // namespace
