@@ -7,6 +7,8 @@
 #include "support/process_state.hpp"
 #include "support/temporary_directory.hpp"
 
+#include <redlock/asio_semaphore.hpp>
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,6 +54,47 @@ TEST_F(Asio, CallsAHandlerInItsExecutor) {
     EXPECT_FALSE(called);
     of_handler.run();
     EXPECT_TRUE(called);
+}
+
+// on_lost must not run while the mutex of the loop is locked.
+TEST_F(Asio, CallsOnLostInTheExecutor) {
+    const auto strand = net::make_strand(context);
+    int losses = 0;
+    const LockOptions watched{.ttl = 10min, .watchdog = loop_watchdog(), .on_lost = [&](const Result&) {
+                                  EXPECT_TRUE(strand.running_in_this_thread());
+                                  ++losses;
+                              }};
+    Lock lock{strand, nodes, "orders:42", watched};
+    asio::Semaphore semaphore{strand, nodes, "jobs", 3, watched};
+    const auto lose = [this](auto& it) {
+        it.async_acquire([this, &it](const Result& acquired) {
+            EXPECT_TRUE(acquired) << acquired.message();
+            for (auto& server : cluster) server.command({"DEL", it.resource()});
+            it.async_extend([](const Result&) {});
+        });
+    };
+    lose(lock);
+    lose(semaphore);
+    context.run();
+    EXPECT_EQ(losses, 2);
+}
+
+// co_await begins the operation when the function that makes it has returned. Here this function is called
+// deep in the stack, so that nothing but its second call overwrites the span of the first one.
+TEST_F(Asio, AnOperationThatBeginsLaterHasItsTimeLimit) {
+    for (auto& server : cluster) server.command({"SET", "orders:42", "somebody else", "PX", "200"});
+    Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
+    const auto acquire_for = [&](std::chrono::milliseconds span) {
+        [[maybe_unused]] volatile char space[100'000];
+        space[0] = 0;
+        return lock.async_acquire_for(span, net::use_awaitable);
+    };
+    run([&]() -> net::awaitable<void> {
+        auto operation = acquire_for(1min);
+        (void)acquire_for(0ms);
+        const auto acquired = co_await std::move(operation);
+        EXPECT_TRUE(acquired) << acquired.message();
+    });
 }
 
 TEST_F(Asio, AMovedFromLockIsFreeAndCannotBeAcquired) {
@@ -253,6 +296,8 @@ TEST_F(Asio, ALockMayOutliveItsContext) {
     EXPECT_TRUE(lock.valid());
     lock = Lock{context, nodes, "another"};
     EXPECT_TRUE(no_key_is_left());
+    ASSERT_EQ(&net::query(lock.get_executor(), net::execution::context), &context);
+    acquire(lock);
 }
 
 // The destructor of the context destroys handlers: first those of the operations of locks, and then those
@@ -342,6 +387,7 @@ TEST_F(Asio, PostsAHandlerThatWaitsForMemoryAlthoughItsNodesWereDestroyed) {
         const auto loop = asio::detail::loop_of(context.get_executor(), others);
         const std::lock_guard guard{loop->mutex()};
         loop->post(std::make_shared<LateHandler>(has_memory, posted));
+        loop->wake_after(std::chrono::nanoseconds::max());  // nothing else is left to do
     }
     const Lock another{context, nodes, "orders:42"};
     has_memory = true;
@@ -505,6 +551,32 @@ TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
     of_lock->run();
     EXPECT_TRUE(released);
     EXPECT_TRUE(no_key_is_left());
+}
+
+// Nothing but the context refers to the loop, because no lock exists and nothing is under way.
+TEST_F(Asio, AForkedChildThatDestroysAnIdleContextLeavesTheLoopOfItsParentAlone) {
+    auto of_lock = std::make_unique<net::io_context>();
+    const auto run = [&of_lock] {
+        of_lock->run();
+        of_lock->restart();
+    };
+    {
+        Lock lock{*of_lock, nodes, "orders:42"};
+        lock.async_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+        run();
+    }
+    run();
+    const ForkedChild child{[&](const Report& report) {
+        of_lock.reset();
+        report("has destroyed the context");
+    }};
+    EXPECT_EQ(child.receive(), "has destroyed the context");
+    Lock lock{*of_lock, nodes, "orders:42"};
+    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+    EXPECT_TRUE(wait_until([&] {
+        (void)of_lock->run_for(10ms);
+        return lock.valid();
+    }));
 }
 
 // The daemon closes all descriptors, and opens files that get their numbers. It keeps the context of its

@@ -170,6 +170,13 @@ TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCan
         ASSERT_TRUE(released || succeeds(release));
         ASSERT_FALSE(lock->valid());
         ASSERT_TRUE(no_key_is_left());
+        net::cancellation_signal signal;
+        const auto cancelled = result_of(context, [&](auto handler) {
+            lock->async_acquire(net::bind_cancellation_slot(signal.slot(), std::move(handler)));
+            signal.emit(net::cancellation_type::terminal);
+        });
+        ASSERT_TRUE(cancelled);
+        ASSERT_EQ(cancelled->error(), Errc::cancelled) << "an operation that has not begun is not under way";
         ASSERT_TRUE(succeeds(acquire));
         ASSERT_TRUE(succeeds(release));
         ASSERT_EQ(ended, begun);
