@@ -1,15 +1,19 @@
-// A loop whose operations have all ended does not wait for nodes that nobody needs. This test replaces
-// getaddrinfo(), so it is a separate program.
+// A loop whose operations have all ended does not wait for nodes that nobody needs. It waits for the names of
+// nodes that somebody needs. This test replaces getaddrinfo(), so it is a separate program.
 #include "live/process/fake_dns.hpp"
 #include "live/process/silent_address.hpp"
 #include "loop_client.hpp"
 #include "support/cluster.hpp"
+#include "support/tcp_proxy.hpp"
+#include "support/wait_until.hpp"
 
 #include <redlock/async_lock.hpp>
 
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -45,6 +49,12 @@ struct IdleLoop : testing::Test {
         client.loop.run();
         EXPECT_LT(std::chrono::steady_clock::now(), start + limit / 2);
     }
+    /// Returns the nodes, the third of which has a name.
+    std::vector<std::string> with(const HangingName& name, std::uint16_t port) const {
+        auto result = servers.uris();
+        result[2] = "redis://" + name.name() + ":" + std::to_string(port);
+        return result;
+    }
     /// Ends the test if it would wait for ever otherwise.
     template <class Action>
     static std::jthread after_the_limit(Action action) {
@@ -66,6 +76,48 @@ TEST_F(IdleLoop, DoesNotWaitForTheResolutionOfAName) {
     HangingName name{"127.0.0.1"};
     const auto end = after_the_limit([&] { name.resolve(); });
     use("redis://" + name.name() + ":" + std::to_string(servers[2].port()));
+}
+
+// The address of the third node becomes unknown when a connection is refused. Its name is resolved again when
+// the release comes, which takes longer than a node_timeout.
+TEST_F(IdleLoop, WaitsForTheResolutionOfANameIfAReleaseIsNotSent) {
+    support::TcpProxy link{servers[2].port()};
+    HangingName name{"127.0.0.1"};
+    name.resolve();
+    const auto has_key = [this] { return servers[2].command({"EXISTS", "orders:42"}) == "1"; };
+    LoopClient client{with(name, link.port()), {.node_timeout = 2s}};
+    std::optional<AsyncLock> lock{std::in_place, client.of_loop, "orders:42", LockOptions{.ttl = 10min}};
+    ASSERT_TRUE(client.acquire(*lock));
+    ASSERT_TRUE(client.run_until(has_key));
+    link.refuse();
+    link.reset();
+    ASSERT_EQ(client.extend(*lock).nodes()[2].cause, Errc::connection_failed);
+    name.hang();
+    link.heal();
+    lock.reset();
+    const std::jthread resolution{[&name] {
+        boot_clock().sleep_until(boot_clock().now() + 4s, {});
+        name.resolve();
+    }};
+    client.loop.run();
+    EXPECT_EQ(lookups_of(name.name()), 2U) << "or this test shows nothing";
+    EXPECT_TRUE(support::wait_until([&] { return !has_key(); }));
+}
+
+// The attempts end before the third node is asked. The first two nodes cannot be its home node, because they
+// permit no subscription.
+TEST_F(IdleLoop, AFairWaiterGoesOnWhenTheNameOfItsHomeNodeIsResolved) {
+    HangingName name{"127.0.0.1"};
+    for (const auto i : {0U, 1U}) {
+        servers[i].command({"SET", "orders:42", "another"});
+        servers[i].command({"ACL", "SETUSER", "default", "resetchannels"});
+    }
+    LoopClient client{with(name, servers[2].port()), {.node_timeout = 1min}};
+    AsyncLock lock{client.of_loop, "orders:42", {.ttl = 1h, .fair = true}};
+    lock.acquire_for(1h, [](const Result&) {});
+    ASSERT_TRUE(client.run_until([&] { return lookups_of(name.name()) > 0; }));
+    name.resolve();
+    EXPECT_TRUE(client.run_until([&] { return servers[2].command({"ZCARD", "{orders:42}:queue"}) == "1"; }));
 }
 
 // The extensions are long, because several resources with long names belong to the lock. They fill the

@@ -87,7 +87,7 @@ std::size_t lookups_of(const std::string& name) {
 HangingName::HangingName(std::string address) : address_(std::move(address)) {
     static std::atomic<int> count = 0;
     name_ = "slow" + std::to_string(++count) + ".test";
-    Names::instance().set(name_, {}, true);
+    hang();
 }
 
 HangingName::~HangingName() {
@@ -96,6 +96,10 @@ HangingName::~HangingName() {
 
 void HangingName::resolve() {
     Names::instance().set(name_, {address_}, false);
+}
+
+void HangingName::hang() {
+    Names::instance().set(name_, {}, true);
 }
 
 }  // namespace redlock::test

@@ -14,9 +14,9 @@ void set_addresses(const std::string& name, const std::vector<std::string>& addr
 /// Returns how often the name was looked up.
 std::size_t lookups_of(const std::string& name);
 
-/// A name that no other object has. While the object exists, resolving the name blocks. Afterwards the name
-/// has the address. A look-up does not end at once when the object is destroyed, so a name that was used
-/// again could get a look-up of an earlier test.
+/// A name that no other object has. While the object exists, resolving the name blocks until resolve() is
+/// called. Afterwards the name has the address. A look-up does not end at once when the object is destroyed,
+/// so a name that was used again could get a look-up of an earlier test.
 class HangingName {
 public:
     explicit HangingName(std::string address);
@@ -26,6 +26,8 @@ public:
 
     const std::string& name() const { return name_; }
     void resolve();
+    /// From now on, resolving the name blocks again.
+    void hang();
 
 private:
     std::string name_;
