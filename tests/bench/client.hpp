@@ -1,6 +1,8 @@
 // A measured client. It acquires a lock on N nodes and releases it again.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <limits>
@@ -29,12 +31,10 @@ struct Batch {
     std::size_t failed = 0;              ///< ops that did not get the lock
 };
 
-class Client {
+class Client : detail::NotCopied {
 public:
     explicit Client(std::string name) : name_(std::move(name)) {}
     virtual ~Client() = default;
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     virtual Batch run(const Work& work) = 0;

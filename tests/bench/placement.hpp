@@ -3,6 +3,8 @@
 // op.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <sched.h>
 
 #include <cerrno>
@@ -14,7 +16,7 @@
 namespace redlock::bench {
 
 /// Keeps this process, and the processes that it starts from now on, on one CPU as long as the object lives.
-class OnOneCpu {
+class OnOneCpu : detail::NotCopied {
 public:
     OnOneCpu() {
         if (::sched_getaffinity(0, sizeof before_, &before_) != 0)
@@ -22,8 +24,6 @@ public:
         place_on(last_of(before_));
     }
     ~OnOneCpu() { place_on(before_); }
-    OnOneCpu(const OnOneCpu&) = delete;
-    OnOneCpu& operator=(const OnOneCpu&) = delete;
 
 private:
     /// Returns the last permitted CPU, because interrupts mostly go to the first.

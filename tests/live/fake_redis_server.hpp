@@ -11,6 +11,8 @@
 #include "support/command_reader.hpp"
 #include "support/reserved_port.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -33,7 +35,7 @@ namespace redlock::test {
 
 /// One connection, as the server sees it. Its functions throw Disconnected if the client closes the
 /// connection or the server ends.
-class Session {
+class Session : detail::NotCopied {
 public:
     struct Disconnected {};
 
@@ -43,8 +45,6 @@ public:
                      sizeof on);  // sends each byte in its own packet
     }
     ~Session() { ::close(socket_); }
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
 
     /// Returns the next command.
     std::vector<std::string> receive_command() {
@@ -119,7 +119,7 @@ private:
     std::deque<std::vector<std::string>> received_{};  // commands
 };
 
-class FakeRedisServer {
+class FakeRedisServer : detail::NotCopied {
 public:
     using Behavior = std::function<void(Session&)>;
 
@@ -134,8 +134,6 @@ public:
         sessions_.clear();  // joins
         ::close(listener_);
     }
-    FakeRedisServer(const FakeRedisServer&) = delete;
-    FakeRedisServer& operator=(const FakeRedisServer&) = delete;
 
     std::string name() const { return "127.0.0.1:" + std::to_string(port_.number()); }
     std::string uri() const { return "redis://" + name(); }

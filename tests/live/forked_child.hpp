@@ -11,6 +11,8 @@
 
 #include "support/wait_until.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -41,7 +43,7 @@ private:
     int descriptor_;
 };
 
-class ForkedChild {
+class ForkedChild : detail::NotCopied {
 public:
     /// Runs `body(report)` in the child. The child then ends without destructors, with status 0, or 1 after
     /// an exception.
@@ -62,8 +64,6 @@ public:
         kill();
         ::close(read_end_);
     }
-    ForkedChild(const ForkedChild&) = delete;
-    ForkedChild& operator=(const ForkedChild&) = delete;
 
     /// Returns the next reported line. It is empty if the child has ended, and "(no answer)" after ten
     /// seconds.

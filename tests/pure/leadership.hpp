@@ -28,7 +28,7 @@ inline std::string what(const std::exception_ptr& error) {
 
 /// A Leader, or an AsyncLeader that runs the loop until it has ended. In both cases, time can pass in the
 /// work.
-class AnyLeader {
+class AnyLeader : detail::NotCopied {
 public:
     template <class Base>
     AnyLeader(WorldOfAnyFront<Base>& world, LeaderOptions options) : loop_(world.loop) {
@@ -39,8 +39,6 @@ public:
         on_failure_ = std::exchange(options.on_failure, [this](const Result& it) { report(it); });
         async_.emplace(world.of_loop, the_resource, std::move(options));
     }
-    AnyLeader(const AnyLeader&) = delete;
-    AnyLeader& operator=(const AnyLeader&) = delete;
 
     void run(const Leader::Work& work, std::stop_token stop) {
         if (blocking_) return blocking_->run(work, std::move(stop));

@@ -36,7 +36,7 @@ inline constexpr const char* too_many_clients = "-ERR max number of clients reac
 
 /// While an object of this class exists, servers and the network allocate memory, and not the client. Only
 /// the outermost object of several counts.
-struct OutsideTheClient {
+struct OutsideTheClient : detail::NotCopied {
     static inline void (*entered_or_left)() = nullptr;
     OutsideTheClient() {
         if (entered_or_left && depth++ == 0) entered_or_left();
@@ -44,8 +44,6 @@ struct OutsideTheClient {
     ~OutsideTheClient() {
         if (entered_or_left && --depth == 0) entered_or_left();
     }
-    OutsideTheClient(const OutsideTheClient&) = delete;
-    OutsideTheClient& operator=(const OutsideTheClient&) = delete;
 
 private:
     static inline int depth = 0;
@@ -365,7 +363,7 @@ inline NodeConfig at_two_addresses(NodeConfig node) {
     return node;
 }
 
-class MemoryNetwork final : public Network {
+class MemoryNetwork final : public Network, detail::NotCopied {
 public:
     explicit MemoryNetwork(std::size_t servers) : servers_(servers) {
         for (std::size_t i = 0; i < servers; ++i) {
@@ -373,8 +371,6 @@ public:
             servers_[i].counter = &commands_;
         }
     }
-    MemoryNetwork(const MemoryNetwork&) = delete;
-    MemoryNetwork& operator=(const MemoryNetwork&) = delete;
 
     MemoryServer& server(std::size_t index) { return servers_[index]; }
     void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }

@@ -635,7 +635,7 @@ TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConne
 // ---- The users of a connection
 
 /// A round that waits until it may write on the connection of a node, and may leave it when it is called.
-class WaitingUser final : public ConnectionUser {
+class WaitingUser final : public ConnectionUser, detail::NotCopied {
 public:
     WaitingUser(Node& node, Clock& clock) : node_(node), clock_(clock) {
         const std::vector<std::string> resources{"r"};
@@ -644,8 +644,6 @@ public:
         joined_.connection->wait_to_write(*this);
     }
     ~WaitingUser() { leave(); }
-    WaitingUser(const WaitingUser&) = delete;
-    WaitingUser& operator=(const WaitingUser&) = delete;
 
     void leave() {
         if (joined_.connection) joined_.connection->leave(*this);

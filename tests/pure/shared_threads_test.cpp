@@ -98,7 +98,7 @@ private:
 };
 
 /// The round of a thread that need not be joined. A round that never ends fails the test program.
-class OtherThread {
+class OtherThread : detail::NotCopied {
 public:
     explicit OtherThread(std::function<void()> work)
         : thread_{[this, work = std::move(work)] {
@@ -118,8 +118,6 @@ public:
         }
         thread_.join();
     }
-    OtherThread(const OtherThread&) = delete;
-    OtherThread& operator=(const OtherThread&) = delete;
 
     bool out_of_memory() const { return out_of_memory_; }
     bool over() const { return over_; }
@@ -133,13 +131,11 @@ private:
 constexpr std::size_t size = 3;
 
 /// What a test knows of a round: its command and its votes.
-struct Asked {
+struct Asked : detail::NotCopied {
     Asked(Verb verb, std::string resource, std::string its_owner, RoundLimits its_limits = {})
         : resources{std::move(resource)}, owner(std::move(its_owner)), limits(std::move(its_limits)) {
         request = {.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}};
     }
-    Asked(const Asked&) = delete;
-    Asked& operator=(const Asked&) = delete;
 
     template <class Rounds>
     void ask(Rounds& rounds, auto... follows) {

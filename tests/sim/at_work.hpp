@@ -16,13 +16,11 @@ namespace redlock::sim {
 /// The resource of all leaders.
 inline constexpr auto leadership = "leader";
 
-class AtWork final : public Checker::Leading {
+class AtWork final : public Checker::Leading, detail::NotCopied {
 public:
     /// `options` are those of the leader.
     AtWork(Client& client, Term term, const LeaderOptions& options);
     ~AtWork();
-    AtWork(const AtWork&) = delete;
-    AtWork& operator=(const AtWork&) = delete;
 
     // ---- For the checker.
     const Process& process() const override { return client_.process(); }

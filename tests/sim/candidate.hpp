@@ -24,12 +24,10 @@ public:
     Candidate(Client& client, SimLoop& loop, LeaderOptions options, Rng rng, double disturbs);
 
     /// The run() of the leader, from its begin until no function of the leader is used any more.
-    class Run {
+    class Run : detail::NotCopied {
     public:
         explicit Run(std::shared_ptr<Candidate> candidate);
         ~Run();
-        Run(const Run&) = delete;
-        Run& operator=(const Run&) = delete;
 
     private:
         const std::shared_ptr<Candidate> candidate_;

@@ -14,15 +14,13 @@
 
 namespace redlock::sim {
 
-class CheckedLock {
+class CheckedLock : detail::NotCopied {
 public:
     CheckedLock(Client& client, std::vector<std::string> resources, LockOptions options = {});
     CheckedLock(Client& client, std::string resource, LockOptions options = {})
         : CheckedLock(client, std::vector{std::move(resource)}, options) {}
     /// Releases what is held, as the destructor of the real lock does.
     ~CheckedLock();
-    CheckedLock(const CheckedLock&) = delete;
-    CheckedLock& operator=(const CheckedLock&) = delete;
 
     // ---- The verbs of the lock.
     Result acquire(std::stop_token stop = {});

@@ -14,15 +14,13 @@
 
 namespace redlock::sim {
 
-class CheckedSemaphore final : public Checker::Holder {
+class CheckedSemaphore final : public Checker::Holder, detail::NotCopied {
 public:
     CheckedSemaphore(Client& client, std::string name, std::size_t limit, LockOptions options)
         : client_(client), name_(std::move(name)), semaphore_(client, name_, limit, std::move(options)) {
         client_.checker().add(*this, limit);
     }
     ~CheckedSemaphore() { client_.checker().remove(*this); }
-    CheckedSemaphore(const CheckedSemaphore&) = delete;
-    CheckedSemaphore& operator=(const CheckedSemaphore&) = delete;
 
     OfClient<Semaphore, AsyncSemaphore>* operator->() noexcept { return &semaphore_; }
 

@@ -28,15 +28,13 @@ struct Environment {
 
 class SimLoop;
 
-class Client {
+class Client : detail::NotCopied {
 public:
     /// If more rounds than `processors` are under way, they may share connections.
     Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options,
            std::size_t processors);
     /// Ends the fibers first, because they use all other members.
     ~Client();
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
 
     const std::string& name() const noexcept { return process_.name(); }
     Process& process() noexcept { return process_; }

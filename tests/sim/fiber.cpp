@@ -17,13 +17,11 @@ namespace redlock::sim {
 namespace {
 
 /// A pool of stacks. A schedule has a handful of fibers, but a run has millions, so the stacks are reused.
-class Stacks {
+class Stacks : detail::NotCopied {
 public:
     static constexpr std::size_t size = std::size_t{256} * 1024;
 
     Stacks() = default;
-    Stacks(const Stacks&) = delete;
-    Stacks& operator=(const Stacks&) = delete;
     ~Stacks() {
         for (void* const stack : free_) munmap(stack, size);
     }

@@ -4,19 +4,19 @@
 // Exceptions in flight belong to the fiber, although the runtime keeps them for each thread.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <exception>
 #include <functional>
 #include <memory>
 
 namespace redlock::sim {
 
-class Fiber {
+class Fiber : detail::NotCopied {
 public:
     explicit Fiber(std::function<void()> body);
     /// Requires over(), because nothing else destroys the objects on its stack.
     ~Fiber();
-    Fiber(const Fiber&) = delete;
-    Fiber& operator=(const Fiber&) = delete;
 
     /// Continues the fiber until it is suspended or over. Rethrows the exception that left its body.
     void resume();

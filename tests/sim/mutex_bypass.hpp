@@ -4,15 +4,15 @@
 // does not wait.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 namespace redlock::sim {
 
 /// While an object of this class exists, no fiber waits for a mutex. Guarded state is read as it is.
-class MutexBypass {
+class MutexBypass : detail::NotCopied {
 public:
     MutexBypass() noexcept { ++depth_; }
     ~MutexBypass() { --depth_; }
-    MutexBypass(const MutexBypass&) = delete;
-    MutexBypass& operator=(const MutexBypass&) = delete;
 
     static bool active() noexcept { return depth_ > 0; }
 

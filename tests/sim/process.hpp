@@ -11,6 +11,7 @@
 #include "timeline.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/not_copied.hpp>
 
 #include <functional>
 #include <memory>
@@ -45,7 +46,7 @@ private:
     bool parked_ = true;
 };
 
-class Process {
+class Process : detail::NotCopied {
 public:
     /// Thrown by every wait after the process has crashed. Destructors that run during the unwinding may wait
     /// again, and then it is thrown again. A dead process sends nothing.
@@ -54,8 +55,6 @@ public:
     Process(Timeline& timeline, Log& log, Rng rng, std::string name, DriftingClock clock)
         : timeline_(timeline), log_(log), rng_(rng), name_(std::move(name)), clock_(clock) {}
     ~Process() { end(); }
-    Process(const Process&) = delete;
-    Process& operator=(const Process&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     Timeline& timeline() noexcept { return timeline_; }
@@ -120,13 +119,11 @@ public:
 
     /// Makes waits of the current fiber ignore a crash. For a function that must not throw, and whose wait
     /// ends by itself.
-    class IgnoreCrash {
+    class IgnoreCrash : detail::NotCopied {
     public:
         explicit IgnoreCrash(Process& process)
             : task_(*process.current_), before_(std::exchange(task_.ignores_crash_, true)) {}
         ~IgnoreCrash() { task_.ignores_crash_ = before_; }
-        IgnoreCrash(const IgnoreCrash&) = delete;
-        IgnoreCrash& operator=(const IgnoreCrash&) = delete;
 
     private:
         Task& task_;
@@ -134,13 +131,11 @@ public:
     };
 
     /// Disables fault points and waits for mutexes. For the checker.
-    class NoFaults {
+    class NoFaults : detail::NotCopied {
     public:
         explicit NoFaults(Process& process)
             : process_(process), before_(std::exchange(process.no_faults_, true)) {}
         ~NoFaults() { process_.no_faults_ = before_; }
-        NoFaults(const NoFaults&) = delete;
-        NoFaults& operator=(const NoFaults&) = delete;
 
     private:
         MutexBypass bypass_{};

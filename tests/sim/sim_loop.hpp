@@ -143,7 +143,7 @@ private:
 /// An AsyncLock or AsyncSemaphore whose operations block the calling fiber. If the loop has destroyed it
 /// during an operation, a new one is in its place.
 template <class Async>
-class InLoop {
+class InLoop : detail::NotCopied {
 public:
     template <class... Arguments>
     explicit InLoop(SimLoop& loop, const Arguments&... arguments)
@@ -161,8 +161,6 @@ public:
             it_.reset();
         });
     }
-    InLoop(const InLoop&) = delete;
-    InLoop& operator=(const InLoop&) = delete;
 
     Result acquire(const std::stop_token& stop = {}) {
         return await([this](Completion done) { it_->acquire(std::move(done)); }, stop);

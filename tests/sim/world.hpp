@@ -54,11 +54,9 @@ struct WorldOptions {
     bool logged = false;  ///< writes the schedule
 };
 
-class World {
+class World : detail::NotCopied {
 public:
     explicit World(WorldOptions options);
-    World(const World&) = delete;
-    World& operator=(const World&) = delete;
 
     // ---- The participants.
     SimNode& node(std::size_t index) { return *nodes_.at(index); }

@@ -22,7 +22,7 @@
 namespace redlock::support {
 
 /// A round of one request, with all that must outlive it.
-class SharedRound final : public RoundDriver::Owner {
+class SharedRound final : public RoundDriver::Owner, detail::NotCopied {
 public:
     SharedRound(NodeGroup& group, const Tally::Names& names, const Request& request, RoundLimits limits = {})
         : resource_{request.command.resources.front()},
@@ -34,8 +34,6 @@ public:
         request_.command.owner = owner_;
         round_.emplace(group, *this, std::span{&request_, 1}, limits_, std::span{&tally_, 1});
     }
-    SharedRound(const SharedRound&) = delete;
-    SharedRound& operator=(const SharedRound&) = delete;
 
     const Tally& tally() const { return tally_; }
     bool over() const { return over_; }

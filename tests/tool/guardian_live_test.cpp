@@ -5,6 +5,8 @@
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -295,7 +297,7 @@ TEST_F(GuardianInAContainer, EndsWithRedlockAsPid1) {
 }
 
 /// Processes that together may have only so much memory.
-class MemoryGroup {
+class MemoryGroup : detail::NotCopied {
 public:
     explicit MemoryGroup(const std::string& limit) {
         std::ifstream groups{"/proc/self/cgroup"};
@@ -313,8 +315,6 @@ public:
     ~MemoryGroup() {
         EXPECT_TRUE(wait_until([&] { return remove(); })) << path_ << " is in use";
     }
-    MemoryGroup(const MemoryGroup&) = delete;
-    MemoryGroup& operator=(const MemoryGroup&) = delete;
 
     bool exists() const { return limited_; }
     std::string path() const { return path_.string(); }

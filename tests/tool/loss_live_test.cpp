@@ -2,6 +2,8 @@
 #include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,7 +168,7 @@ TEST_F(LossDuringRun, EndsProcessesThatTheCommandLeftRunning) {
 
 /// A verbose `redlock run` between the acquisition and the start of its command: its message waits for a
 /// reader, which is this object.
-class VerboseRun {
+class VerboseRun : detail::NotCopied {
 public:
     VerboseRun(const ToolWorld& world, const std::string& options) {
         const auto fifo = world.file("fifo").string();
@@ -179,8 +181,6 @@ public:
         process_.emplace(support::Program{{"sh", "-c", "exec " REDLOCK_TOOL + words}, world.environment()});
     }
     ~VerboseRun() { ::close(ends_); }
-    VerboseRun(const VerboseRun&) = delete;
-    VerboseRun& operator=(const VerboseRun&) = delete;
 
     support::ChildProcess& process() { return *process_; }
     void read() {

@@ -1,6 +1,8 @@
 // A terminal with an interactive shell on it, and somebody who types.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <sys/types.h>
 
 #include <string>
@@ -9,15 +11,13 @@
 namespace redlock::test {
 
 /// bash with job control on a pseudo-terminal of its own, in a session of its own.
-class ShellOnATerminal {
+class ShellOnATerminal : detail::NotCopied {
 public:
     /// `environment`: "NAME=value", in addition to ours.
     explicit ShellOnATerminal(const std::vector<std::string>& environment);
 
     /// Closes the window, and waits for the shell's end.
     ~ShellOnATerminal();
-    ShellOnATerminal(const ShellOnATerminal&) = delete;
-    ShellOnATerminal& operator=(const ShellOnATerminal&) = delete;
 
     /// False where the machine has no pseudo-terminals: then there is no shell, either.
     bool exists() const noexcept { return shell_ > 0; }

@@ -2,6 +2,8 @@
 #include "subreaper.hpp"
 #include "tool_world.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -54,7 +56,7 @@ TEST_P(Signals, ReachAllThatTheCommandStarted) {
 
 /// For as long as this lives, what is started writes its memory to a file if a signal such as SIGQUIT kills
 /// it.
-class WritingCores {
+class WritingCores : detail::NotCopied {
 public:
     WritingCores() {
         ::getrlimit(RLIMIT_CORE, &before_);
@@ -62,8 +64,6 @@ public:
         ::setrlimit(RLIMIT_CORE, &most);
     }
     ~WritingCores() { ::setrlimit(RLIMIT_CORE, &before_); }
-    WritingCores(const WritingCores&) = delete;
-    WritingCores& operator=(const WritingCores&) = delete;
 
 private:
     rlimit before_{};
@@ -127,7 +127,7 @@ protected:
 };
 
 /// For as long as this lives, what is started ignores the signals.
-class Ignoring {
+class Ignoring : detail::NotCopied {
 public:
     explicit Ignoring(std::vector<int> signals) : signals_(std::move(signals)) {
         for (const int signal : signals_) ::signal(signal, SIG_IGN);
@@ -135,8 +135,6 @@ public:
     ~Ignoring() {
         for (const int signal : signals_) ::signal(signal, SIG_DFL);
     }
-    Ignoring(const Ignoring&) = delete;
-    Ignoring& operator=(const Ignoring&) = delete;
 
 private:
     std::vector<int> signals_;

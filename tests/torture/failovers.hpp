@@ -10,6 +10,8 @@
 
 #include "support/sentinel_group.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -21,12 +23,10 @@
 
 namespace redlock::torture {
 
-class Failovers {
+class Failovers : detail::NotCopied {
 public:
     Failovers(support::SentinelGroup& group, HoldLog& log, std::uint64_t seed);
     ~Failovers() { stopped_ = true; }
-    Failovers(const Failovers&) = delete;
-    Failovers& operator=(const Failovers&) = delete;
 
     /// Returns how many are complete. May be called while they continue.
     std::size_t completed() const noexcept { return completed_; }

@@ -7,6 +7,8 @@
 // boot clock in nanoseconds, which all processes of a machine share.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -114,7 +116,7 @@ private:
     std::array<Hold, max_holds> holds_;
 };
 
-class HoldLog {
+class HoldLog : detail::NotCopied {
 public:
     /// Four processes, of different modes, have five workers on the same nodes: the main thread, further
     /// threads, which then share connections, and an event loop. All other processes have one worker.
@@ -135,8 +137,6 @@ public:
     /// Maps the file, and creates it if it does not exist.
     explicit HoldLog(const std::filesystem::path& path);
     ~HoldLog();
-    HoldLog(const HoldLog&) = delete;
-    HoldLog& operator=(const HoldLog&) = delete;
 
     WorkerLog& of(std::size_t worker) { return shared_->logs.at(worker); }
     SuspensionLog& suspensions_of(std::size_t process) { return shared_->suspensions.at(process); }

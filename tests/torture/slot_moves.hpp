@@ -4,6 +4,8 @@
 
 #include "support/redis_cluster_servers.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -15,12 +17,10 @@
 
 namespace redlock::torture {
 
-class SlotMoves {
+class SlotMoves : detail::NotCopied {
 public:
     SlotMoves(support::RedisClusterServers& servers, std::uint64_t seed);
     ~SlotMoves() { stopped_ = true; }
-    SlotMoves(const SlotMoves&) = delete;
-    SlotMoves& operator=(const SlotMoves&) = delete;
 
     /// Ends with healthy servers, and no slot half moved. Throws std::runtime_error if a move has failed.
     void stop();

@@ -11,7 +11,7 @@ namespace redlock::test::signals_live_test {
 namespace {
 
 /// Sends this thread a signal every few milliseconds, as long as the object lives.
-class RepeatedSignals {
+class RepeatedSignals : detail::NotCopied {
 public:
     explicit RepeatedSignals(milliseconds every) {
         struct sigaction ours {};
@@ -27,8 +27,6 @@ public:
         thread_ = {};
         ::sigaction(SIGUSR1, &before_, nullptr);
     }
-    RepeatedSignals(const RepeatedSignals&) = delete;
-    RepeatedSignals& operator=(const RepeatedSignals&) = delete;
 
     static int count() { return received(); }
 

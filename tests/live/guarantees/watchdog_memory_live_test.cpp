@@ -37,15 +37,13 @@ namespace {
 constexpr auto shortage = 250ms;
 
 /// Lets every allocation of a thread fail as long as the object lives.
-class Starved {
+class Starved : detail::NotCopied {
 public:
     explicit Starved(pid_t thread) {
         failed_allocations = 0;
         starved_thread = thread;
     }
     ~Starved() { starved_thread = 0; }
-    Starved(const Starved&) = delete;
-    Starved& operator=(const Starved&) = delete;
 
     bool for_long_enough() const { return boot_clock().now() - start_ >= shortage; }
 

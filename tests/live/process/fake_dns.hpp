@@ -2,6 +2,8 @@
 // defines, and passes all other names to the C library.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -17,12 +19,10 @@ std::size_t lookups_of(const std::string& name);
 /// A name that no other object has. While the object exists, resolving the name blocks until resolve() is
 /// called. Afterwards the name has the address. A look-up does not end at once when the object is destroyed,
 /// so a name that was used again could get a look-up of an earlier test.
-class HangingName {
+class HangingName : detail::NotCopied {
 public:
     explicit HangingName(std::string address);
     ~HangingName();
-    HangingName(const HangingName&) = delete;
-    HangingName& operator=(const HangingName&) = delete;
 
     const std::string& name() const { return name_; }
     void resolve();

@@ -93,7 +93,7 @@ TEST(ABlockingSocket, HasItsWholeTimeout) {
 // ---- Sockets
 
 /// Accepts one connection on a free port, and reads only on demand.
-class Peer {
+class Peer : detail::NotCopied {
 public:
     Peer() {
         const auto name = support::loopback_address(port_.number());
@@ -104,8 +104,6 @@ public:
         for (const int fd : {socket_, listener_})
             if (fd >= 0) ::close(fd);
     }
-    Peer(const Peer&) = delete;
-    Peer& operator=(const Peer&) = delete;
 
     void accept() { socket_ = ::accept(listener_, nullptr, nullptr); }
     void end_stream() const { EXPECT_EQ(::shutdown(socket_, SHUT_WR), 0); }

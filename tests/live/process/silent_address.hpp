@@ -2,6 +2,8 @@
 // down.
 #pragma once
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,7 +20,7 @@ namespace redlock::test {
 
 /// Listens, never accepts, and keeps its queue full. The kernel then drops packets that would open a
 /// connection.
-class SilentAddress {
+class SilentAddress : detail::NotCopied {
 public:
     /// Takes any address of 127.0.0.0/8 except 127.0.0.1, and the port of one of our servers.
     SilentAddress(const std::string& address, std::uint16_t port) {
@@ -35,8 +37,6 @@ public:
     ~SilentAddress() {
         for (const int socket : sockets_) ::close(socket);
     }
-    SilentAddress(const SilentAddress&) = delete;
-    SilentAddress& operator=(const SilentAddress&) = delete;
 
 private:
     [[noreturn]] static void fail(const std::string& what) {

@@ -58,12 +58,10 @@ TEST_F(TlsFiles, AreRejectedWithTheNameOfTheFieldIfTheyAreInvalid) {
 }
 
 /// While an object exists, the effective user is not root, which may read everything.
-class WithoutPrivileges {
+class WithoutPrivileges : detail::NotCopied {
 public:
     WithoutPrivileges() { become(65'534); }
     ~WithoutPrivileges() { become(0); }
-    WithoutPrivileges(const WithoutPrivileges&) = delete;
-    WithoutPrivileges& operator=(const WithoutPrivileges&) = delete;
 
 private:
     static void become(uid_t user) {
