@@ -14,7 +14,6 @@
 #include "support/process_state.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -8,6 +8,8 @@
 //     round.report(1);  // "refused sent 30 ms"
 #pragma once
 
+#include "support/matchers.hpp"
+
 #include <deque>
 #include <functional>
 #include <map>
@@ -19,8 +21,6 @@
 #include "round/quorum_round.hpp"
 
 namespace redlock::test {
-
-using namespace std::chrono_literals;
 
 class PlayedRound {
 public:

@@ -1,13 +1,8 @@
 // One round for many requests, as a watchdog sends them: pipelined extensions of several locks.
 #include "played_round.hpp"
 
-#include <gmock/gmock.h>
-
 namespace redlock::test::quorum_round_batch_test {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 PlayedRound batch(std::size_t requests, std::size_t nodes = 3) {
     return PlayedRound{{.nodes = nodes, .verb = Verb::compare_and_expire, .requests = requests}};

@@ -1,12 +1,8 @@
 // One round of releases: it goes to every node, waits for the trusted ones, and is repeated once.
 #include "played_round.hpp"
 
-#include <gmock/gmock.h>
-
 namespace redlock::test::quorum_round_release_test {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr auto all_at_once = Round::all_at_once;
 constexpr auto release = Verb::compare_and_delete;
@@ -46,7 +42,7 @@ TEST(QuorumRound, AnUnawaitedReleaseBlamesNoNodeForASlowConnection) {
     round.node(2).connects_after(PlayedRound::never);
     EXPECT_EQ(round.ended(), 10ms);
     EXPECT_EQ(round.report(2), "not_awaited unsent 10 ms while connecting");
-    EXPECT_THAT(round.blamed(), testing::IsEmpty());
+    EXPECT_THAT(round.blamed(), IsEmpty());
 }
 
 TEST(QuorumRound, AReleaseGivesTrustedNodesANodeTimeoutToConnect) {

@@ -1,13 +1,8 @@
 // One round for one request: when each node is asked, what its reply means, and when the round ends.
 #include "played_round.hpp"
 
-#include <gmock/gmock.h>
-
 namespace redlock::test::quorum_round_test {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr auto all_at_once = Round::all_at_once;
 constexpr auto release = Verb::compare_and_delete;

@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace redlock::sim {

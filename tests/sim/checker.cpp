@@ -4,9 +4,7 @@
 #include "checked_lock.hpp"
 #include "process.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 
 namespace redlock::sim {
 

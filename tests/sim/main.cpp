@@ -22,7 +22,6 @@
 namespace {
 
 using namespace redlock::sim;
-using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
 struct Options {

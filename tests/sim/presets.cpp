@@ -3,7 +3,6 @@
 #include "suspension_workload.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace redlock::sim {
 namespace {

@@ -3,9 +3,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
 namespace redlock::sim {
 namespace {

@@ -9,8 +9,6 @@
 
 #include <stdexcept>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 namespace redlock::sim {
 namespace {

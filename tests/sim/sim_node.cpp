@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <utility>
 
 #include "round/cluster_slots.hpp"
 #include "wire/command_encoding.hpp"

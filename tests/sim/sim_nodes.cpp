@@ -1,7 +1,6 @@
 #include "sim_nodes.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "round/connection_choice.hpp"
 

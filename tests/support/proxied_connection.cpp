@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <utility>
 
 namespace redlock::support {
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
-#include <utility>
 
 namespace redlock::support {
 namespace {

@@ -1,7 +1,6 @@
 #include "support/reserved_port.hpp"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

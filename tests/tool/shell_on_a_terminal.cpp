@@ -17,8 +17,6 @@
 
 namespace redlock::test {
 
-using namespace std::chrono_literals;
-
 ShellOnATerminal::ShellOnATerminal(const std::vector<std::string>& environment) {
     std::vector<std::string> words{"env", "PS1=$ "};
     words.insert(words.end(), environment.begin(), environment.end());

@@ -2,7 +2,6 @@
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
-#include <array>
 #include <string>
 
 namespace redlock::test::terminal_live_test {

@@ -5,7 +5,6 @@
 #include <redlock/detail/not_copied.hpp>
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "tls_world.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace redlock::test::async_tls_live_test {
 namespace {

@@ -13,8 +13,6 @@
 namespace redlock::test::handshake_test {
 namespace {
 
-using support::TemporaryDirectory;
-
 /// While this is true, OpenSSL gets no memory.
 bool no_memory = false;
 
