@@ -47,18 +47,11 @@ protected:
         ASSERT_GT(number, 1);
         ::kill(number, SIGKILL);
     }
-    static int status_of(const std::vector<std::string>& words, const ToolWorld& world) {
-        support::ChildProcess process{{words, world.environment()}};
-        EXPECT_TRUE(wait_until([&] { return !process.running(); }));
-        process.kill();
-        return process.wait();
-    }
     /// Runs a script, which does something to its guardian $g, and kills `redlock run`. The command and its
     /// child must end nevertheless.
     void expect_end_after(const std::string& script) {
         auto tool =
-            world.start(world.job(find_guardian + script + stubborn, {"--ttl", "3s", "--grace", "0.1"}));
-        ASSERT_TRUE(world.comes("parent"));
+            world.start_until("parent", find_guardian + script + stubborn, {"--ttl", "3s", "--grace", "0.1"});
         tool.signal(SIGKILL);
         EXPECT_TRUE(ends("parent"));
         EXPECT_TRUE(ends("child"));
@@ -71,8 +64,7 @@ protected:
 class EndOfMemory : public Guardian {};
 
 TEST_F(Guardian, EndsTheWholeProcessGroupWithinTheTtl) {
-    auto tool = world.start(world.job(stubborn, {"--ttl", "3s", "--grace", "1h"}));
-    ASSERT_TRUE(world.comes("parent"));
+    auto tool = world.start_until("parent", stubborn, {"--ttl", "3s", "--grace", "1h"});
     const SchedulingDelayMonitor monitor;
     const auto killed = now();
     tool.signal(SIGKILL);
@@ -84,8 +76,7 @@ TEST_F(Guardian, EndsTheWholeProcessGroupWithinTheTtl) {
 
 // Not when the lease ends that it had at first.
 TEST_F(Guardian, AllowsTheGraceAfterTheLastExtension) {
-    auto tool = world.start(world.job(stubborn, {"--ttl", "3s", "--grace", "0.7s"}));
-    ASSERT_TRUE(world.comes("parent"));
+    auto tool = world.start_until("parent", stubborn, {"--ttl", "3s", "--grace", "0.7s"});
     boot_clock().sleep_until(now() + 4500ms, {});
     const SchedulingDelayMonitor monitor;
     const auto killed = now();
@@ -100,10 +91,9 @@ TEST_F(Guardian, AllowsTheGraceAfterTheLastExtension) {
 // The allocation that fails is that of the message about --max-hold. Nobody is left to end the command then,
 // because the guardian ends together with `redlock run`.
 TEST_F(EndOfMemory, EndsTheCommandAndReleasesTheLock) {
-    auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_NO_MEMORY);
     const auto* const script = "unset LD_PRELOAD; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; exec sleep 1000";
-    Tool tool{world.job(script, {"--max-hold", "2s", "--ttl", "1h"}), environment};
+    Tool tool{world.job(script, {"--max-hold", "2s", "--ttl", "1h"}),
+              world.environment("LD_PRELOAD=" REDLOCK_NO_MEMORY)};
     ASSERT_TRUE(world.comes("parent"));
     const auto outcome = tool.wait();
     EXPECT_EQ(outcome.status, 70);
@@ -114,8 +104,7 @@ TEST_F(EndOfMemory, EndsTheCommandAndReleasesTheLock) {
 #endif
 
 TEST_F(Guardian, SendsSigtermFirst) {
-    auto tool = world.start(world.job(gentle));
-    ASSERT_TRUE(world.comes("parent"));
+    auto tool = world.start_until("parent", gentle);
     tool.signal(SIGKILL);
     EXPECT_TRUE(world.comes("told"));
     EXPECT_TRUE(ends("parent"));
@@ -124,8 +113,7 @@ TEST_F(Guardian, SendsSigtermFirst) {
 TEST_F(Guardian, OnlySendsSigtermIfConfigured) {
     const auto* const deaf =
         "trap 'touch $DIR/told' TERM; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; while :; do sleep 0.01; done";
-    auto tool = world.start(world.job(deaf, {"--on-lost", "term", "--ttl", "3s", "--grace", "0"}));
-    ASSERT_TRUE(world.comes("parent"));
+    auto tool = world.start_until("parent", deaf, {"--on-lost", "term", "--ttl", "3s", "--grace", "0"});
     tool.signal(SIGKILL);
     EXPECT_TRUE(world.comes("told"));
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; })) << "the lease has ended";
@@ -134,8 +122,7 @@ TEST_F(Guardian, OnlySendsSigtermIfConfigured) {
 }
 
 TEST_F(Guardian, IsNotStartedIfTheCommandMayContinue) {
-    auto tool = world.start(world.job(gentle, {"--on-lost", "ignore", "--ttl", "3s", "--grace", "0"}));
-    ASSERT_TRUE(world.comes("parent"));
+    auto tool = world.start_until("parent", gentle, {"--on-lost", "ignore", "--ttl", "3s", "--grace", "0"});
     tool.signal(SIGKILL);
     (void)tool.wait();
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
@@ -174,10 +161,8 @@ TEST_F(Guardian, KeepsNoFileOpenAndEndsWithRedlock) {
 
 // As by `kill -9 -- -$PPID` in the first instant of the command. The guardian is made to be late.
 TEST_F(Guardian, LeavesTheProcessGroupBeforeTheCommandStarts) {
-    auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_GUARDIAN);
     Tool tool{world.job("echo $$ >$DIR/q; mv $DIR/q $DIR/parent; kill -KILL -$PPID; exec sleep 1000"),
-              environment};
+              world.environment("LD_PRELOAD=" REDLOCK_LATE_GUARDIAN)};
     ASSERT_TRUE(world.comes("parent"));
     EXPECT_TRUE(ends("parent"));
     EXPECT_EQ(tool.wait().status, 137);
@@ -219,9 +204,7 @@ TEST_F(Guardian, DoesNotDelayTheEndIfStopped) {
 }
 
 TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
-    auto environment = world.environment();
-    environment.push_back("SCRIPT=echo $PPID >$DIR/run; " + stubborn);
-    ShellOnATerminal shell{environment};
+    ShellOnATerminal shell{world.environment("SCRIPT=echo $PPID >$DIR/run; " + stubborn)};
     if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
     shell.enter(REDLOCK_TOOL " run --node-timeout 2s --ttl 3s --grace 0.1 job -- sh -c \"$SCRIPT\"");
     ASSERT_TRUE(world.comes("parent")) << shell.screen();
@@ -269,7 +252,7 @@ std::vector<std::string> in_container(const std::vector<std::string>& words) {
 class GuardianInAContainer : public Guardian {
 protected:
     void SetUp() override {
-        if (status_of(in_container({"true"}), world) != 0)
+        if (world.status_of(in_container({"true"})) != 0)
             GTEST_SKIP() << "unshare may not make a namespace of processes here";
     }
 };
@@ -285,14 +268,14 @@ TEST_F(GuardianInAContainer, EndsTheProcessGroupAndNothingElse) {
         "while pgrep -x -r S,R,D redlock-guard >/dev/null; do sleep 0.01; done; lives $bystander";
     std::vector<std::string> words{"sh", "-c", script, "sh", REDLOCK_TOOL};
     for (auto& word : world.job(stubborn, {"--ttl", "3s", "--grace", "0.1"})) words.push_back(word);
-    EXPECT_EQ(status_of(in_container(words), world), 0);
+    EXPECT_EQ(world.status_of(in_container(words)), 0);
 }
 
 TEST_F(GuardianInAContainer, EndsWithRedlockAsPid1) {
     std::vector<std::string> words{REDLOCK_TOOL};
     for (auto& word : world.job(find_guardian + "[ $g -gt 1 ] && [ $PPID = 1 ] && exit 5"))
         words.push_back(word);
-    EXPECT_EQ(status_of(in_container(words), world), 5);
+    EXPECT_EQ(world.status_of(in_container(words)), 5);
     EXPECT_EQ(world.keys(), 0U);
 }
 
@@ -343,8 +326,6 @@ private:
 TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
     MemoryGroup memory{"64M"};
     if (!memory.exists()) GTEST_SKIP() << "no memory control group may be made here";
-    auto environment = world.environment();
-    environment.push_back("GROUP=" + memory.path());
     const auto script =
         "echo 0 >/proc/self/oom_score_adj; { until [ -e $DIR/parent ]; do sleep 0.01; done; "
         "trap '' TERM; exec tail /dev/zero; } & large=$(head -c 4000000 /dev/zero | tr '\\0' x); " +
@@ -354,7 +335,7 @@ TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
                                    "exec \"$@\"",
                                    "sh", REDLOCK_TOOL};
     for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "1"})) words.push_back(word);
-    support::ChildProcess run{{words, environment}};
+    support::ChildProcess run{{words, world.environment("GROUP=" + memory.path())}};
     ASSERT_TRUE(world.comes("parent"));
     EXPECT_TRUE(wait_until([&] { return !run.running(); }));
     run.kill();

@@ -131,11 +131,9 @@ TEST_F(LeaseCommands, LeaveAVariableForTheLaterCommands) {
     for (const auto* const shell : {"sh", "bash"})
         for (const auto* const acquire : {R"_(eval "$($REDLOCK acquire --fencing --ttl 20s job)")_",
                                           R"_(lease=$($REDLOCK acquire --ttl 20s job) && eval "$lease")_"}) {
-            auto environment = world.environment();
-            environment.emplace_back("REDLOCK=" REDLOCK_TOOL);
             const auto script = std::string{acquire} +
                                 " && $REDLOCK extend --ttl 60s job >$DIR/extended && $REDLOCK release job";
-            support::ChildProcess child{{{shell, "-c", script}, environment}};
+            support::ChildProcess child{{{shell, "-c", script}, world.environment("REDLOCK=" REDLOCK_TOOL)}};
             EXPECT_TRUE(wait_until([&] { return !child.running(); }));
             EXPECT_EQ(child.wait(), 0) << shell << ": " << script;
             EXPECT_GT(std::stoi(value(world.in("extended"), "validity_ms")), 50'000);

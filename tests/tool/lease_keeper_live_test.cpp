@@ -136,9 +136,9 @@ class LossOfAKeptLock : public LeaseKeeper {
 protected:
     /// Runs a script of the shell, in which $ACQUIRE is the command without its options.
     support::ChildProcess shell(const std::string& script) const {
-        auto environment = world.environment();
-        environment.emplace_back("ACQUIRE=" REDLOCK_TOOL " acquire --ttl 3s --while-pid");
-        return support::ChildProcess{{{"sh", "-c", script}, environment}};
+        return support::ChildProcess{
+            {{"sh", "-c", script},
+             world.environment("ACQUIRE=" REDLOCK_TOOL " acquire --ttl 3s --while-pid")}};
     }
 };
 
@@ -251,9 +251,8 @@ class AKeeperWithAFastClock : public LeaseKeeper {};
 // The preloaded clock runs a thousand times faster, so that an hour of the keeper takes 3.6 seconds. After
 // that hour a watchdog does not extend a lock with default options.
 TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
-    auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_FAST_CLOCK);
-    Tool tool{acquire({"--ttl", "30m", "--node-timeout", "8m"}), environment};
+    Tool tool{acquire({"--ttl", "30m", "--node-timeout", "8m"}),
+              world.environment("LD_PRELOAD=" REDLOCK_FAST_CLOCK)};
     const auto outcome = tool.wait();
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto left = keeper();
@@ -269,9 +268,8 @@ TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
 
 // The other process may have extended the lock meanwhile, so it may still be valid.
 TEST_F(AKeeperWithAFastClock, DoesNotReleaseALockThatItCouldNotExtend) {
-    auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_FAST_CLOCK);
-    Tool tool{acquire({"--ttl", "1h", "--node-timeout", "8m"}), environment};
+    Tool tool{acquire({"--ttl", "1h", "--node-timeout", "8m"}),
+              world.environment("LD_PRELOAD=" REDLOCK_FAST_CLOCK)};
     ASSERT_EQ(tool.wait().status, 0) << tool.err();
     const auto left = keeper();
     for (auto& node : world) node.freeze();

@@ -21,8 +21,7 @@ protected:
     /// Starts a job, and takes its lock away when it has begun.
     Outcome lose(const std::string& script, std::vector<std::string> options) {
         options.insert(options.end(), {"--ttl", "3s"});
-        auto tool = world.start(world.job(script, options));
-        EXPECT_TRUE(world.comes("begun"));
+        auto tool = world.start_until("begun", script, options);
         world.steal();
         return tool.wait();
     }
@@ -79,9 +78,8 @@ TEST_F(LossDuringRun, WaitsForTheCommandIfConfigured) {
 }
 
 TEST_F(LossDuringRun, IsOnlyReportedIfConfigured) {
-    auto tool = world.start(world.job("trap 'touch $DIR/heard' TERM; " + until_go + "; exit 4",
-                                      {"--ttl", "3s", "--on-lost", "ignore"}));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", "trap 'touch $DIR/heard' TERM; " + until_go + "; exit 4",
+                                  {"--ttl", "3s", "--on-lost", "ignore"});
     world.steal();
     EXPECT_TRUE(wait_until([&] { return tool.err().find("job: lost") != std::string::npos; }));
     world.touch("go");
@@ -92,11 +90,9 @@ TEST_F(LossDuringRun, IsOnlyReportedIfConfigured) {
 
 TEST_F(LossDuringRun, IsHandledEvenIfTheOutputIsClosed) {
     const std::string redlock = REDLOCK_TOOL " run --node-timeout 2s --ttl 3s job -- sh -c \"$SCRIPT\"";
-    auto environment = world.environment();
-    environment.push_back("SCRIPT=exec 2>/dev/null; " + obedient);
     support::ChildProcess child{
         {{"sh", "-c", "{ " + redlock + " >/dev/null; echo $? >$DIR/s; mv $DIR/s $DIR/status; } 2>&1 | true"},
-         environment}};
+         world.environment("SCRIPT=exec 2>/dev/null; " + obedient)}};
     ASSERT_TRUE(world.comes("begun"));
     world.steal();
     ASSERT_TRUE(world.comes("status"));

@@ -18,8 +18,7 @@ protected:
 };
 
 TEST_F(Run, HoldsTheLockOnlyWhileTheCommandRuns) {
-    auto tool = world.start(world.job(until_go));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", until_go);
     EXPECT_EQ(world.keys(), 3U);
     world.touch("go");
     EXPECT_EQ(tool.wait().status, 0);
@@ -56,8 +55,7 @@ TEST_F(Run, LeavesNoKeyAndReportsNoFailureIfItsConnectionsAreForgotten) {
 }
 
 TEST_F(Run, LeavesAHolderDescription) {
-    auto tool = world.start(world.job(until_go));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", until_go);
     const auto note = " pid=" + std::to_string(tool.pid()) + " program=sh";
     EXPECT_TRUE(wait_until([&] {
         return world[0].command({"GET", "{job}:holder"}).ends_with(note);
@@ -142,8 +140,7 @@ TEST_F(Run, WaitsForProcessesThatTheCommandLeftRunning) {
 
 // The others wait for the rest of the ttl.
 TEST_F(Run, ReportsAFailedRelease) {
-    auto tool = world.start(world.job(until_go, {"--ttl", "1h"}));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", until_go, {"--ttl", "1h"});
     for (auto& node : world) node.command({"ACL", "SETUSER", "default", "-del"});
     world.touch("go");
     const auto outcome = tool.wait();
@@ -224,8 +221,7 @@ TEST_F(Run, HidesTheNodesInItsOwnEnvironment) {
 TEST_F(Run, LocksSeveralResourcesAsOne) {
     const auto outcome = world.run(world.job("redis() { :; }; echo in", {"--also", "a", "--also", "b"}));
     EXPECT_EQ(outcome.out, "in\n");
-    auto tool = world.start(world.job(until_go, {"--also", "a", "--also", "b"}));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", until_go, {"--also", "a", "--also", "b"});
     for (const auto* const name : {"a", "b", "job"}) EXPECT_EQ(world[0].command({"EXISTS", name}), "1");
     EXPECT_EQ(world.run({"run", "-n", "b", "true"}).status, 1);
     world.touch("go");
@@ -307,8 +303,7 @@ TEST_F(Run, SendsNothingMoreAfterARefusalIfQuiet) {
 }
 
 TEST_F(Run, ReportsTheHolderOnAConflict) {
-    auto holder = world.start(world.job(until_go));
-    ASSERT_TRUE(world.comes("begun"));
+    auto holder = world.start_until("begun", until_go);
     ASSERT_TRUE(wait_until([&] { return world[0].command({"EXISTS", "{job}:holder"}) == "1"; }));
     const auto owner = world[0].command({"GET", "job"});
     for (const auto& words :
@@ -439,8 +434,7 @@ TEST(TwentyCopies, RunOneAtATimeWhileOneOfFiveNodesDies) {
 
 TEST_F(Run, KeepsTheLockForTheMinimumHoldTimeEvenIfKilled) {
     auto tool =
-        world.start(world.job("echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--min-hold", "40s"}));
-    ASSERT_TRUE(world.comes("begun"));
+        world.start_until("begun", "echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--min-hold", "40s"});
     EXPECT_EQ(tool.out(), "40000\n");
     tool.signal(SIGKILL);
     EXPECT_EQ(tool.wait().status, 137);

@@ -33,8 +33,7 @@ const std::string until_told = "touch $DIR/begun; while :; do sleep 0.01; done";
 // The command decides what it makes of them, and of its status.
 TEST_P(Signals, ArePassedOnToTheCommand) {
     const auto number = std::to_string(GetParam());
-    auto tool = world.start(world.job("trap 'echo heard; exit 9' " + number + "; " + until_told));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", "trap 'echo heard; exit 9' " + number + "; " + until_told);
     EXPECT_EQ(world.keys(), 3U);
     tool.signal(GetParam());
     const auto outcome = tool.wait();
@@ -46,9 +45,8 @@ TEST_P(Signals, ArePassedOnToTheCommand) {
 TEST_P(Signals, ReachAllThatTheCommandStarted) {
     const auto number = std::to_string(GetParam());
     auto tool =
-        world.start(world.job("trap 'exit 4' " + number + "; sh -c 'trap \"touch $DIR/heard; exit\" " +
-                              number + "; " + until_told + "'"));
-    ASSERT_TRUE(world.comes("begun"));
+        world.start_until("begun", "trap 'exit 4' " + number + "; sh -c 'trap \"touch $DIR/heard; exit\" " +
+                                       number + "; " + until_told + "'");
     tool.signal(GetParam());
     EXPECT_EQ(tool.wait().status, 4);
     EXPECT_TRUE(world.has("heard"));
@@ -191,12 +189,12 @@ TEST_F(SignalDispositions, OfTheCommandAreThoseOfTheCaller) {
 
 // What a command that was ended leaves behind is ended as well, in the end by SIGKILL.
 TEST_F(EndOfRun, LeavesNoProcessOfTheGroup) {
-    auto tool = world.start(world.job(
+    auto tool = world.start_until(
+        "begun",
         "sh -c 'trap \"\" TERM INT; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
         "until [ -e $DIR/deaf ]; do sleep 0.01; done; " +
             until_told,
-        {"--grace", "0.2"}));
-    ASSERT_TRUE(world.comes("begun"));
+        {"--grace", "0.2"});
     tool.signal(SIGINT);
     EXPECT_EQ(tool.wait().status, 130);
     EXPECT_FALSE(lives(world.pid_in("deaf")));
@@ -226,8 +224,7 @@ TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
 
 // A signal that ends what runs ends what is stopped, too.
 TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
-    auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", "echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told);
     stop_command();
     tool.signal(SIGTERM);
     EXPECT_EQ(tool.wait().status, 143);
@@ -249,9 +246,8 @@ TEST_F(EndOfRun, DoesNotComeWhileTheCommandIsStopped) {
 // There is no terminal. A process that does not handle these signals would stop, and nobody would continue
 // it.
 TEST_F(EndOfRun, ComesAfterSignalsOfATerminalThatOnlyTheCommandHandles) {
-    auto tool = world.start(world.job("trap 'touch $DIR/heard' TTIN TTOU; sh -c '" + until_go +
-                                      "' & until wait; do :; done; exit 6"));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", "trap 'touch $DIR/heard' TTIN TTOU; sh -c '" + until_go +
+                                               "' & until wait; do :; done; exit 6");
     for (const int signal : {SIGTTIN, SIGTTOU}) {
         tool.signal(signal);
         EXPECT_TRUE(world.comes("heard")) << signal;
@@ -262,8 +258,7 @@ TEST_F(EndOfRun, ComesAfterSignalsOfATerminalThatOnlyTheCommandHandles) {
 }
 
 TEST_F(EndOfRun, ComesIfTheCommandDoesNotHandleTheSignalsOfATerminal) {
-    auto tool = world.start(world.job(until_go + "; exit 6"));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", until_go + "; exit 6");
     for (const int signal : {SIGTTIN, SIGTTOU}) {
         tool.signal(signal);
         ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
@@ -275,12 +270,10 @@ TEST_F(EndOfRun, ComesIfTheCommandDoesNotHandleTheSignalsOfATerminal) {
 // Both were stopped, and the lock was lost meanwhile. A command that is continued before it gets SIGTERM
 // works without the lock. The preloaded library makes that long enough to be seen.
 TEST_F(EndOfRun, ComesBeforeTheCommandContinuesWithoutTheLock) {
-    auto environment = world.environment();
-    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_CONTINUE);
     Tool tool{world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done; "
                         "touch $DIR/worked",
                         {"--ttl", "3s"}),
-              environment};
+              world.environment("LD_PRELOAD=" REDLOCK_LATE_CONTINUE)};
     stop_command();
     ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
     tool.signal(SIGSTOP);
@@ -308,8 +301,7 @@ bool ends(ToolWorld& world, const std::string& name) {
 
 // The kernel kills for want of memory, for example. Nobody waits for what is left of such a command.
 TEST_F(EndOfRun, EndsProcessesOfAKilledCommand) {
-    auto tool = world.start(world.job(leave_deaf_process + "kill -KILL $$", {"--grace", "0.2"}));
-    ASSERT_TRUE(world.comes("deaf"));
+    auto tool = world.start_until("deaf", leave_deaf_process + "kill -KILL $$", {"--grace", "0.2"});
     EXPECT_TRUE(ends(world, "deaf"));
     EXPECT_EQ(tool.wait().status, 137);
     EXPECT_EQ(world.keys(), 0U);
@@ -383,8 +375,7 @@ TEST_F(ZombieOfADaemon, DoesNotDelayTheEndAfterMaxHold) {
 }
 
 TEST_F(ZombieOfADaemon, DoesNotDelayTheEndAfterASignal) {
-    auto tool = world.start(world.job(leave_zombie + "exec sleep 1000", {"--grace", "0.1"}));
-    ASSERT_TRUE(world.comes("begun"));
+    auto tool = world.start_until("begun", leave_zombie + "exec sleep 1000", {"--grace", "0.1"});
     tool.signal(SIGTERM);
     expect_end(tool, 143);
 }

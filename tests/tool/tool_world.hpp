@@ -45,16 +45,16 @@ public:
                                        REDLOCK_TOOL};
         words.insert(words.end(), arguments.begin(), arguments.end());
         environment.push_back("IN=" + input);
-        environment.push_back("OUT=" + (directory_ / "out").string());
-        environment.push_back("ERR=" + (directory_ / "err").string());
+        environment.push_back("OUT=" + (*directory_ / "out").string());
+        environment.push_back("ERR=" + (*directory_ / "err").string());
         process_ = std::make_unique<support::ChildProcess>(support::Program{words, environment});
     }
 
     pid_t pid() const { return process_->pid(); }
     bool running() { return process_->running(); }
     void signal(int number) { ::kill(pid(), number); }
-    std::string out() const { return content(directory_ / "out"); }
-    std::string err() const { return content(directory_ / "err"); }
+    std::string out() const { return content(*directory_ / "out"); }
+    std::string err() const { return content(*directory_ / "err"); }
 
     Outcome wait() {
         EXPECT_TRUE(wait_until([&] { return !running(); })) << "still runs; said: " << err();
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    support::TemporaryDirectory directory_{};
+    std::unique_ptr<support::TemporaryDirectory> directory_ = std::make_unique<support::TemporaryDirectory>();
     std::unique_ptr<support::ChildProcess> process_;
 };
 
@@ -89,18 +89,34 @@ public:
         return words;
     }
 
-    /// Runs a script of the shell to its end. Returns its exit status.
-    int shell(const std::string& script) const {
-        support::ChildProcess child{{{"sh", "-c", script}, environment()}};
+    /// Starts a job(), and waits for the file that its script makes then.
+    Tool start_until(const std::string& file, const std::string& script,
+                     const std::vector<std::string>& options = {}) {
+        auto tool = start(job(script, options));
+        EXPECT_TRUE(comes(file)) << tool.err();
+        return tool;
+    }
+
+    /// Runs a program to its end. Returns its exit status.
+    int status_of(const std::vector<std::string>& words) const {
+        support::ChildProcess child{{words, environment()}};
         EXPECT_TRUE(wait_until([&] { return !child.running(); }));
         child.kill();
         return child.wait();
     }
+    /// The same for a script of the shell.
+    int shell(const std::string& script) const { return status_of({"sh", "-c", script}); }
 
     /// Not with the user's shell: between two commands of a loop bash takes a SIGINT for one of theirs, and
     /// goes on.
     std::vector<std::string> environment() const {
         return {"REDLOCK_NODES=" + uri_list(), "DIR=" + directory_.path().string(), "SHELL=/bin/sh"};
+    }
+    /// The same with another variable: "NAME=value".
+    std::vector<std::string> environment(const std::string& variable) const {
+        auto result = environment();
+        result.push_back(variable);
+        return result;
     }
 
     std::filesystem::path file(const std::string& name) const { return directory_ / name; }
