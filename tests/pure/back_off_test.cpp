@@ -1,5 +1,4 @@
 // The pause that doubles with each failure in a row.
-#include "seeded_entropy.hpp"
 #include "world.hpp"
 
 #include "round/back_off.hpp"
@@ -31,12 +30,6 @@ TEST(BackOff, NeverExceedsTheMaximumPause) {
     ConstantEntropy least{0x00};
     constexpr detail::BackOff odd{.shortest = 3s, .longest = 2s};
     EXPECT_THAT(odd.pause(0, least), Lasts(1s));
-}
-
-TEST(BackOff, UsesTheLongestPauseWithoutEntropy) {
-    SeededEntropy dry{1};
-    dry.dry_up_after(0);
-    EXPECT_THAT(back_off.pause(3, dry), Lasts(80ms));
 }
 
 }  // namespace

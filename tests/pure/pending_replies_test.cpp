@@ -323,17 +323,6 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
     EXPECT_FALSE(binds(pending, "A"));
 }
 
-TEST(PendingReplies, RememberTheSetsOfSeveralOwners) {
-    PendingReplies pending;
-    pending.add(set_of("A"), &earlier);
-    pending.add(set_of("B"), &present);
-    pending.add(release_of("B"), &present);
-    EXPECT_TRUE(binds(pending, "A"));
-    EXPECT_FALSE(binds(pending, "B"));
-    receive(pending);
-    EXPECT_FALSE(binds(pending, "A"));
-}
-
 TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
     PendingReplies pending;
     ask(pending, release_of("B"));

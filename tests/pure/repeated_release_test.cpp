@@ -148,13 +148,6 @@ TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
-TEST_F(RepeatedRelease, IsSentAgainIfNobodyHasWaitedForTheReplies) {
-    release_at_silent_server();
-    break_connections(network, 1);
-    run_for(10ms);
-    EXPECT_EQ(value(1, "r"), "");
-}
-
 // The second connection breaks before the server has answered its handshake.
 TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
     release_at_silent_server();

@@ -70,16 +70,6 @@ TEST(AResult, HasNoValidityAfterAFailure) {
     EXPECT_THAT(held.validity(), Lasts(0ns));
 }
 
-TEST(AResult, HasNoValidityIfAMajorityGrantedTooLate) {
-    World world;
-    world.slow(0, 40ms);
-    world.slow(1, 40ms);
-    auto brief = world.lock({.ttl = 60ms, .retry = {.attempts = 1}});
-    const auto late = brief.acquire();
-    ASSERT_THAT(late, FailsWith(Errc::validity_exhausted));
-    EXPECT_THAT(late.validity(), Lasts(0ns));
-}
-
 TEST(AResult, HasAShortMessageIfThereWasNoRound) {
     World world;
     auto lock = world.lock();
