@@ -5,7 +5,6 @@
 
 #include <redlock/clock.hpp>
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -14,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "os/scoped_signal_block.hpp"
+
 namespace redlock::test {
 
 /// A thread that only sleeps, and adds up by how much it overslept. A test of a duration subtracts this sum.
@@ -21,12 +22,8 @@ namespace redlock::test {
 class SchedulingDelayMonitor {
 public:
     SchedulingDelayMonitor() {
-        sigset_t all;
-        sigset_t ours;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &ours);  // signals go to the threads of the test
+        const ScopedSignalBlock block;  // signals go to the threads of the test
         thread_ = std::jthread{[this](const std::stop_token& stop) { measure(stop); }};
-        ::pthread_sigmask(SIG_SETMASK, &ours, nullptr);
     }
 
     Clock::duration delay() const noexcept { return Clock::duration{overslept_.load()}; }
