@@ -390,6 +390,12 @@ public:
         const auto* const found = find(index, key);
         return found ? found->text : "";
     }
+    /// Returns how many keys there are on all servers.
+    std::size_t keys() const {
+        std::size_t count = 0;
+        for (const auto& server : servers_) count += server.redis->keys().size();
+        return count;
+    }
 
     std::vector<NodeConfig> configs(std::chrono::milliseconds quarantine = 0ms) const {
         std::vector<NodeConfig> configs;
@@ -453,5 +459,13 @@ private:
     std::size_t commands_ = 0;
     std::size_t waits_ = 0;
 };
+
+/// Returns how long `action` takes by the clock of the network.
+template <class Action>
+Clock::duration time_taken(MemoryNetwork& network, Action action) {
+    const auto start = network.clock().now();
+    action();
+    return network.clock().now() - start;
+}
 
 }  // namespace redlock::test
