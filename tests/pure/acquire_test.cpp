@@ -158,19 +158,6 @@ TEST(Acquire, DrawsANewOwnerForEachAttempt) {
     EXPECT_EQ(world.log.owners_met(), static_cast<std::size_t>(result.attempts()));
 }
 
-// A6, A12. Without entropy there is no attempt. Nothing is sent, and the error is the code of the system.
-TEST(Acquire, SendsNothingWithoutEntropy) {
-    World world;
-    world.entropy.dry_up_after(0);
-    auto lock = world.lock();
-    const auto result = lock.acquire();
-    EXPECT_EQ(result.error(), std::errc::io_error);
-    EXPECT_THAT(world.events(), IsEmpty());
-    EXPECT_THAT(result.nodes(), IsEmpty());
-    EXPECT_EQ(result.attempts(), 0);
-    EXPECT_EQ(lock.owner(), "");
-}
-
 // A6. If entropy fails at a retry, acquire() ends. The first attempt was cleaned up before.
 TEST(Acquire, EndsIfEntropyFailsAtARetry) {
     World world;

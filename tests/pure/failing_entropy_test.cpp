@@ -38,13 +38,16 @@ TEST_F(FailingEntropy, IsReportedWithTheErrorCodeOfTheSystem) {
     EXPECT_TRUE(owner.empty());
 }
 
+// A6, A12. Without entropy there is no attempt, and the error is the code of the system.
 TEST_F(FailingEntropy, FailsAnAcquireWithoutIo) {
     World world;
     Lock lock{world, the_resource, {}, world.clock};
     const auto result = lock.acquire();
     EXPECT_EQ(result.error(), std::make_error_code(std::errc::function_not_supported));
     EXPECT_EQ(result.attempts(), 0);
+    EXPECT_THAT(result.nodes(), IsEmpty());
     EXPECT_THAT(world.events(), IsEmpty());
+    EXPECT_EQ(lock.owner(), "");
     failure = 0;
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
