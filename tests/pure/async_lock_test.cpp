@@ -422,7 +422,7 @@ TEST_F(InALoop, NodesMayThrowWhenALockIsReleasedAfterTheShutdown) {
     std::optional<AsyncLock> it{lock()};
     it->acquire(report());
     run();
-    world.before_round = [](auto&&...) { throw std::runtime_error("of the user"); };
+    world.before_round = [](auto&&...) { throw "of the user"; };
     of_loop.shut_down();
     it.reset();
     EXPECT_FALSE(world.clean());
