@@ -7,8 +7,8 @@
 //     state       | meaning                                      | transitions
 //     ------------+----------------------------------------------+--------------------------------------------
 //     free        | there is no lease                            | begin() → live
-//     live        | the lease may be extended, and its loss will | apply_renewal(), if the lease is lost
-//                 | be reported                                  | → found_lost
+//     live        | the lease may be extended, and a watchdog    | apply_renewal(), if the lease is lost
+//                 | (if there is one) will report its loss       | → found_lost
 //                 |                                              | apply_extension(), if the lease is lost
 //                 |                                              | and there is a watchdog → stopping
 //                 |                                              | report_loss(), request_stop() → ending
@@ -16,7 +16,7 @@
 //                 |                                              | begin_release() → releasing
 //     found_lost  | a renewal has found the loss, which will be  | as live
 //                 | reported                                     |
-//     stopping    | an extension by the holder has found the     | as live
+//     stopping    | an extension by the holder has found the     | as live, but not → found_lost
 //                 | loss, and requests a stop on lost(); the     |
 //                 | loss will be reported                        |
 //     ending      | the lease is not extended any more; a stop   | end_watch() → unwatched

@@ -16,7 +16,7 @@
 namespace redlock::loop {
 namespace {
 
-/// An operation of a loop. It has memory for its frames. The votes are on the heap while a round needs them,
+/// The frames of an operation of a loop, with memory. The votes are on the heap while a round needs them,
 /// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
@@ -63,8 +63,7 @@ private:
     RoundRunner rounds_;
 };
 
-/// Runs the flow of an operation (flow/lock_operations.hpp). A caller that requests a stop wakes the task
-/// itself.
+/// Runs the flow of `Operation` (flow/lock_operations.hpp). The request of a stop does not wake the task.
 template <class Operation>
 class FlowJob : public Job {
 public:

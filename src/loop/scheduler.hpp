@@ -1,4 +1,4 @@
-// Runs the tasks of one event loop, for example an operation or a batch of extensions. A task has no thread
+// Runs the tasks of one event loop, for example that of a lock or of the watchdog. A task has no thread
 // and never blocks. If a task has to wait, it names the event or the instant, returns, and is called again.
 #pragma once
 

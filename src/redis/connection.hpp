@@ -79,7 +79,7 @@ public:
     /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
     /// command can follow it.
     bool established() const noexcept { return ready() || handshaking(); }
-    /// Returns true if TCP has not connected for max_connecting, or the name of the host is not resolved yet.
+    /// Returns true if the name of the host is not resolved, or TCP not connected, after max_connecting.
     bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }

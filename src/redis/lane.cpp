@@ -186,7 +186,7 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
 }
 
 /// Puts a round into the inbox (rule 1), with copies of the arguments if another thread leads. They are made
-/// without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is closed.
+/// between passes, without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is closed.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
@@ -291,7 +291,7 @@ bool Lane::make_turn(Asker& own) {
     // Nobody has read from the connections since the last round. A server may have closed one. If the last
     // read was just now, this one is saved.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
-    // It must exist before the inbox is taken, because a later round may use it.
+    // The wakeup must exist before the inbox is taken, because a later round may use it.
     if (admits_ == Admits::all) make_wakeup();
     begin_new_rounds(&own);
     const auto until = write();
@@ -401,7 +401,7 @@ void Lane::poll(Clock::time_point until) {
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     network_.wait(entries_, now, until);
-    // It is reset before the inbox is taken.
+    // The wakeup is reset before the inbox is taken.
     if (wakeup_ && std::exchange(entries_.front().ready, false)) wakeup_->reset();
     take_ready();
 }

@@ -44,14 +44,14 @@
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
 //    which leads for a moment, sends what the sockets have not accepted.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
-//    *leaves* its round after a time (Patience, short for a watchdog), and wakes the leader:
+//    *leaves* its round after a time (Patience, short for a watchdog):
 //
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------
 //        is new     | The thread takes it back.            | nothing was sent
-//        any other  | It belongs to the leader (rule 8). A | the command may have been sent, so a release
-//                   | release follows in a round of its    | follows
-//                   | own.                                 |
+//        any other  | It belongs to the leader (rule 8),   | the command may have been sent, so a release
+//                   | which is woken. A release follows in | follows
+//                   | a round of its own.                  |
 //
 //    A new release or description is under "any other", because it is sent all the same (rule 7). The cause
 //    that the thread reports is "timed out", or "deadline" if that has passed, or "not awaited" if the
@@ -128,7 +128,7 @@ public:
     /// For tests: returns the number of rounds that the leader has not begun.
     std::size_t new_rounds() const;
 
-    /// Requires that no round is under way.
+    /// While a round is under way, other threads may only call waiter() of the group.
     NodeGroup& group() noexcept { return group_; }
     const RedisClusters& clusters() const noexcept { return group_.clusters(); }
     /// Ends the background task.

@@ -168,10 +168,9 @@ bool Link::is_over(Clock::time_point now) const noexcept {
     return broken() || (drains() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
-/// A current connection is silent if any reply has been missing for a node_timeout. A draining one is silent
-/// only if, in addition, nothing was written and no reply has come for a node_timeout. Then a device on the
-/// way, such as a NAT, may have forgotten it. A slow server needs no second connection, so this is not done
-/// sooner.
+/// For a current connection, it suffices that any reply has been missing for a node_timeout. On a draining
+/// one, nothing may have been written or read for a node_timeout, either. Then a device on the way, such as
+/// a NAT, may have forgotten it. A slow server needs no second connection, so this is not done sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;

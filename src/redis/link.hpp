@@ -56,7 +56,7 @@ public:
          std::size_t node);
     ~Link() { stop_draining(); }
 
-    /// Returns true in the states draining and silent.
+    /// Returns true in the states draining and silent, even if the connection is broken.
     bool drains() const noexcept { return state_ != State::current; }
     bool is_current() const noexcept { return !drains() && !broken(); }
     bool is_draining() const noexcept { return drains() && !broken(); }

@@ -90,10 +90,10 @@ Link& Node::begin_link(Clock::time_point now) {
     return *links_.back();
 }
 
-/// Breaks a draining connection if there are too many: the oldest of this lane, or, if only all lanes
-/// together have too many, the oldest of this lane that was never ready, has no users and no late release.
-/// The next sweep() disconnects it. Its late releases are not sent again. Otherwise there would be more and
-/// more releases while the node is silent.
+/// If this lane has too many draining connections, breaks its oldest. If only all lanes together have too
+/// many, breaks the oldest of this lane that was never ready, and has no users and no late clean-up. The next
+/// sweep() disconnects it. Its late releases are not sent again, because otherwise there would be more and
+/// more of them while the node does not answer.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
@@ -170,7 +170,7 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 /// what has arrived is read first. The failure counts from the instant at which the reply was due, so the
 /// next probe may be due at once.
 ///
-///     connection           | a silent one (Link::is_newly_silent())
+///     connection           | what happens if Link::is_newly_silent()
 ///     ---------------------+-----------------------------------------------------------
 ///     current              | The node has failed, and the connection drains (next row).
 ///     draining             | Its releases are sent again on another connection, once.
@@ -208,8 +208,8 @@ void Node::give_up_unwritten(Clock::time_point now) {
 
 // ---- The end of a connection
 
-/// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the
-/// releases of the broken ones again, which can break another connection.
+/// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the kept
+/// releases again, which can break another connection.
 void Node::sweep(Clock::time_point now, bool repeats) {
     for (bool again = has_to_sweep(); again;) {
         for_each_link([&](Link& it) {
@@ -251,9 +251,8 @@ void Node::drop_unused(Clock::time_point now) {
     }
 }
 
-/// Sends the releases of the broken connections again on the current one. If there is none, begins one. Later
-/// SETs of their resources use the same connection, so they arrive behind the releases. Returns true if the
-/// connection has broken now.
+/// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
+/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = config_.server->kept();
     if (kept.none()) return false;
@@ -270,8 +269,8 @@ bool Node::repeat_releases(Clock::time_point now) {
 /// Disconnects. The releases whose rounds have ended are kept, unless PendingReplies::never_repeat() was
 /// called. The observer gets `cause` and `why`, or the failure of a broken connection.
 ///
-/// Also records that the node has failed, because there may be no round that reports it: if the connection
-/// broke before it was ready, and the node is trusted and there are such releases, or a probe is under way.
+/// If the connection broke before it was ready, also records that the node has failed in these two cases,
+/// because no round may report it: a probe is under way, or the node is trusted and there are such releases.
 void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause,
                 const char* why) noexcept {
     const bool was_broken = link->broken();

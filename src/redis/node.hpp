@@ -83,7 +83,7 @@ public:
     /// The user must leave it. If `needed` is true, the outcome of the round depends on this node, so it is
     /// asked even if it is not trusted.
     JoinedLink join(std::span<const Request> requests, Clock::time_point now, bool needed);
-    /// `owing` connections are those on which a release has no reply although its round is over.
+    /// `owing` connections have a clean-up (cleans_up()) without a reply whose round is over.
     enum class Polled : bool { all, owing };
     /// Appends an entry for each of these connections that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const;
@@ -97,20 +97,20 @@ public:
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
-    /// Finds out whether a reply has been missing for too long, and then sends releases again on another
-    /// connection. Returns true if there were any.
+    /// Reads the connections on which a reply has been missing for too long. If nothing comes, the node has
+    /// failed, and releases are sent again on another connection. Returns true if there were any.
     bool check_silence(Clock::time_point now);
-    /// Writes what is collected, and breaks the connections on which a release is still not written whole.
-    /// The release is kept for the other lanes and loops.
+    /// Writes what is collected, and breaks the connections on which a clean-up is still not written whole.
+    /// A release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
     void add_late_replies(detail::LateReplies& late) const;
 
     /// Returns the listeners that no waiter uses. Any thread may use them.
     ListenerPool& listeners() noexcept { return listeners_; }
 
-    /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
-    /// that no round and no background task is under way. The pointers become invalid with the next call of
-    /// another function.
+    /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.
+    /// Requires that no round and no background task is under way. The pointers become invalid with the next
+    /// call of another function.
     ///
     /// If `repeats` is true, first sends the kept releases again, as write_collected() does. Otherwise they
     /// are left to the other Node objects of the process.

@@ -14,9 +14,9 @@
 // Cluster.
 //
 // Any thread may call the functions. Most lock the mutex of the object, but never during a system call
-// (except for a random number after a failure). Those that say so do not lock it while the node is *calm*: it
-// has not failed since it has last answered in time. Otherwise threads of low priority could delay the rounds
-// (lane.hpp).
+// (except for a random number after a failure). Those that say so do not lock it while the server is *calm*:
+// it has not failed since it has last answered in time. Otherwise threads of low priority could delay the
+// rounds (lane.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -57,18 +57,18 @@ public:
         bool probe_due = false;
         bool probed = false;  ///< a probe is under way
     };
-    /// See NodeHealth::update(). Does not lock while the node is calm.
+    /// See NodeHealth::update(). Does not lock while the server is calm.
     Health health(Clock::time_point now) noexcept;
     /// Returns the choice of a connection for a command. Knows by itself whether the node is trusted, and
-    /// whether a probe is due. Begins a probe if the command is one. Does not lock while the node is calm.
+    /// whether a probe is due. Begins a probe if the command is one. Does not lock while the server is calm.
     detail::ConnectionChoice choose(detail::ConnectionSituation in, Clock::time_point now, Entropy& entropy);
 
     /// Records that the server has answered the handshake of this connection. The next connection begins with
     /// the same address.
     void connected(const Connection& connection) noexcept;
-    /// Records that the server has answered a command in time. Does not lock while the node is calm.
+    /// Records that the server has answered a command in time. Does not lock while the server is calm.
     void succeeded() noexcept;
-    /// Records that a reply has come that no round awaits. Does not lock while the node is calm.
+    /// Records that a reply has come that no round awaits. Does not lock while the server is calm.
     void replied_late() noexcept;
     void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
 
@@ -125,7 +125,7 @@ private:
     std::vector<NodeEvent> events_{};
 
     KeptReleases kept_{};  // has a mutex of its own
-    // The node is calm, so its health cannot change before it fails. Written under mutex_.
+    // The server is calm, so its health cannot change before it fails. Written under mutex_.
     std::atomic<bool> calm_{true};
     std::atomic<std::size_t> draining_{0};
     std::atomic<bool> is_observed_{false};

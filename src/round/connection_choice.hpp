@@ -21,7 +21,7 @@ namespace redlock::detail {
 /// deadline. Releases count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
-/// The rounds of an event loop (RoundPlaces) fit in one write, even if they send scripts by their digests.
+/// The rounds with a place in an event loop (RoundPlaces) fit in one write, even with digests of scripts.
 inline constexpr std::size_t max_collected_commands = 512;
 inline constexpr std::size_t max_collected_bytes = 131'072;
 /// The longest time for which a command is collected, even if the server sends no replies.
@@ -38,7 +38,7 @@ inline constexpr auto* earlier_is_pending = "an earlier command of its owner is 
 /// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
 /// devices do so after minutes.
 inline constexpr std::chrono::seconds min_silence{1};
-/// A connection that has been in the making for this long is replaced by a fresh one.
+/// A connection that is in the making for longer is replaced for the next command that is no release.
 inline constexpr std::chrono::seconds max_connecting{1};
 
 // ---- The choice of a connection
@@ -50,7 +50,7 @@ struct ConnectionSituation {
     bool follows_draining = false;
     /// The state of the current connection. One that is made slowly has been in the making for an eighth of
     /// node_timeout. An overdue one has been in the making for max_connecting, or leads to a server that may
-    /// be a former master. An outdated one is ready, but has been silent for max_sentinel_silence.
+    /// be a former master. An outdated one may lead there, too, but was ready and awaits no reply.
     enum class Current : std::uint8_t {
         none,
         in_the_making,
@@ -90,9 +90,8 @@ struct ConnectionChoice {
 ///     a release       | current is made slowly or overdue  | current    |
 ///     any             | otherwise                          | current    | if trusted
 ///
-/// The round of an earlier release has already waited for a connection that is made slowly.
-/// Here, a *deletion* is that of a holder description, a text beside the lock. In the rows for a release, it
-/// counts as one.
+/// A release does not wait for a connection that is made slowly, because an earlier round has done so. A
+/// *deletion* is that of a holder description. In the rows for a release, it counts as one.
 constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noexcept {
     using enum ConnectionSituation::Current;
     using Connection = ConnectionChoice::Connection;
@@ -127,10 +126,10 @@ struct WriteSituation {
 /// description, only needs an established connection, because it does no harm if it is executed late. Other
 /// commands need a connection that is ready, does not drain, and has room.
 ///
-/// These others go in turn, except for the writing of a holder description. Its round is over before its turn
-/// comes. The description ends with the lease, so it does no harm either if it is written late.
+/// These others go in order, except for the writing of a holder description, because its round does not wait.
+/// The description ends with the lease, so it does no harm either if it is written late.
 ///
-/// If Sentinels name the server, a command that goes in turn is not written behind an outstanding one, nor
+/// If Sentinels name the server, a command that goes in order is not written behind an outstanding one, nor
 /// after a second of silence. The server may be a former master that was frozen. It would execute the command
 /// later, when the lease has expired. All commands that wait when the last reply arrives go in the same
 /// write.

@@ -20,10 +20,10 @@
 //                                    | refused for now → here, for a pause
 //                                    | a Redis Cluster names another server → the KeptReleases of that server
 //                                    | on a connection that breaks → here
-//                                    | on one on which nothing comes for a node_timeout → here, if it was
-//                                    | not sent again before, and its SET is not pending there
+//                                    | on a silent one (Link::is_newly_silent()) → here, if it was not sent
+//                                    | again before, and its SET is not pending there
 //                                    | on one of too many draining connections, or on one that has drained
-//                                    | for as long as its keys live, and for a minute → dropped
+//                                    | for as long as its keys live, at least for a minute → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late
 //                                    | its server serves no slot of the Cluster any more → the
 //                                    | KeptReleases of the server that serves the slot now
@@ -53,9 +53,9 @@ class KeptReleases {
 public:
     KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
-    /// Keeps the releases to repeat of a connection. `may_try_at_once` is true if the server is not to blame
-    /// for the end of the connection: it has answered on it, this client had no memory, or another server is
-    /// to get them. It is also true if the connection has not ended, but is silent.
+    /// Keeps the releases of a connection that are to be repeated. `may_try_at_once` is true if the server is
+    /// not to blame for the end of the connection: it has answered on it, this client had no memory, or
+    /// another server is to get them. It is also true if the connection has not ended, but is silent.
     ///
     /// If the server has refused a release for now, on a connection that is in order, no release of the node
     /// is sent again before `not_before`, because the server would probably refuse it again.

@@ -17,7 +17,7 @@
 //               | probe is due after a pause                   | begin_probe() → half_open
 //               |                                              | → closed as from the state open
 //
-// The class has no clock, mutex or I/O of its own. The pauses between probes double from at most 10 ms to at
+// The class has no clock, mutex or I/O of its own. The pauses (*back-off*) double from at most 10 ms to at
 // most 1 s. Each is random, between half of this time and the whole, so that clients do not probe at the same
 // time. The pauses start again with 10 ms when the node has answered a command in time.
 #pragma once
@@ -80,7 +80,7 @@ public:
         failures_ = 0;
     }
 
-    /// Records that the node has answered the handshake of a probe.
+    /// Records that the node has answered the handshake of any connection.
     void connected() noexcept { close(); }
 
     /// Records that a late reply has come: no round was waiting for it any more.

@@ -179,7 +179,7 @@ public:
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
-    /// Returns the effect of the first command.
+    /// Returns the effect of the first command. That of properties() is `describes` for a deletion, too.
     KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
 
     /// Requires at least one request. The requests, the limits and the tallies must outlive the round.

@@ -145,8 +145,8 @@ public:
     /// Returns true if the Nodes was destroyed and nothing is left to do.
     bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
 
-    /// Posts a handler. If there is no memory, posts it later. After the shutdown, throws std::bad_alloc
-    /// instead.
+    /// Posts a handler, or posts it later if there is no memory. After the shutdown, throws std::bad_alloc
+    /// instead. Also throws what the executor throws.
     void post(std::shared_ptr<Postable> handler) {
         if (!timer_) return handler->post();  // after the shutdown
         const bool is_first = unposted_.empty();
