@@ -3,6 +3,7 @@
 #include <redlock/detail/memory.hpp>
 
 #include "loop_waiter.hpp"
+#include "round_places.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,8 @@
 #include <utility>
 
 namespace redlock::loop {
+
+static_assert(RoundPlaces::size <= detail::max_collected_commands);
 
 // ---- FormerGroups
 
