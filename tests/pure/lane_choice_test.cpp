@@ -36,13 +36,13 @@ TEST(LaneChoice, OtherwiseRoundsShareWhileThereAreMany) {
     EXPECT_FALSE(shares_lane({.rounds_to_share = 0}));
 }
 
-TEST(NextCalm, StartsAgainIfMoreRoundsThanProcessorsAreUnderWay) {
+TEST(NextRoundsToShare, StartsAgainIfMoreRoundsThanProcessorsAreUnderWay) {
     for (const unsigned rounds_to_share : {0U, 1U, rounds_until_alone})
         for (const std::size_t processors : {1U, 2U, 64U})
             EXPECT_EQ(next_rounds_to_share(rounds_to_share, processors + 1, processors), rounds_until_alone);
 }
 
-TEST(NextCalm, CountsDownOtherwise) {
+TEST(NextRoundsToShare, CountsDownOtherwise) {
     for (const std::size_t rounds : {1U, 2U}) {
         EXPECT_EQ(next_rounds_to_share(rounds_until_alone, rounds, 2), rounds_until_alone - 1);
         EXPECT_EQ(next_rounds_to_share(1, rounds, 2), 0U);

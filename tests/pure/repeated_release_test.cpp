@@ -743,7 +743,7 @@ TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainByTheDestructorOfTheNodes
     server.forget_log();
     EXPECT_LE(time_taken(network, [this] { destroy_clients(); }), 50ms);
     EXPECT_LE(std::ranges::count_if(server.log(), [](auto& log) { return log.ends_with(" EVAL"); }), 4)
-        << "twice for each set of connections";
+        << "twice for each lane";
 }
 
 struct RepeatedReleaseOfASingleNode : testing::Test, WaitingWorld {

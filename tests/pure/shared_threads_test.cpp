@@ -195,7 +195,7 @@ TEST_F(InMemory, NoServerIsLockedDuringASystemCall) {
     EXPECT_EQ(unlocked, connections * configs.size());
 }
 
-// ---- One set of connections
+// ---- One lane
 
 struct SharedRoundsOfThreads : InMemory {
     Asked& set(const std::string& resource, RoundLimits limits = {}) {
@@ -503,7 +503,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheLeader) {
     EXPECT_GE(next.tally.granted(), 2U);
 }
 
-// ---- Both sets
+// ---- Several lanes
 
 /// With one processor, a round shares if another one is under way.
 struct LanesOfOneProcessor : InMemory {
@@ -562,7 +562,7 @@ TEST_F(LanesOfOneProcessor, SharesWhileTwoRoundsAreUnderWay) {
 }
 
 // B5. The SET is pending on a connection of a lane of its own.
-TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
+TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetOnTheOwnLane) {
     memory.server(2).paused = true;
     set("mine");
     share([this] { set("theirs"); });
@@ -573,7 +573,7 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
 }
 
 // The watchdog extends several locks in one round, and the SET of the second is pending on another lane.
-TEST_F(LanesOfOneProcessor, SendsNoExtensionAheadOfItsSetInTheOwnSet) {
+TEST_F(LanesOfOneProcessor, SendsNoExtensionAheadOfItsSetOnTheOwnLane) {
     memory.server(2).paused = true;
     set("mine");
     share([this] { set("theirs"); });
@@ -603,7 +603,7 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutSharing) {
 
 // B5. The SET of one lease is pending on the shared lane, whose leader gets no processor. The watchdog leaves
 // out the node from which the reply is missing.
-TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetInTheSharedSet) {
+TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetOnTheSharedLane) {
     share([this] {
         memory.server(2).paused = true;
         set("theirs");
@@ -669,7 +669,7 @@ TEST_F(LanesOfOneProcessor, SharesNotWhileTheLeaderIsLate) {
 }
 
 // B5. The SET is pending on the shared lane, and rounds have lanes for themselves again.
-TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
+TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetOnTheSharedLane) {
     share([this] {
         memory.server(2).paused = true;
         set("theirs");
@@ -682,7 +682,7 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
 }
 
 // The SET of a resource follows the release of its former owner, which is pending on the shared lane.
-TEST_F(LanesOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
+TEST_F(LanesOfOneProcessor, SendsASetBehindAReleaseOnTheSharedLane) {
     share([this] { set("theirs"); });
     memory.server(2).paused = true;  // for less than a node_timeout
     for (const auto node : {0U, 1U}) memory.server(node).latency = 100us;
@@ -695,7 +695,7 @@ TEST_F(LanesOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
 }
 
 // A waiter leaves the queue with its acquisition. Its command enter_queue is pending on the shared lane.
-TEST_F(LanesOfOneProcessor, SendsAnAcquisitionBehindItsTicketInTheSharedSet) {
+TEST_F(LanesOfOneProcessor, SendsAnAcquisitionBehindItsTicketOnTheSharedLane) {
     const QueueTerms terms{.ticket = "channel|1", .home = 2, .reservation_ttl = 100ms};
     const auto ask_for = [&](Verb verb, const std::string& owner, NodeSet to) -> Asked& {
         auto& it = asked.emplace_back(verb, "theirs", owner);
@@ -723,7 +723,7 @@ TEST_F(LanesOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
 
 const auto busy = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
 
-TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnSetAgainInTheSharedSet) {
+TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnLaneAgainOnTheSharedLane) {
     set("mine");
     memory.server(2).refuses_command = busy;
     release("mine");
@@ -738,7 +738,7 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnSetAgainInTheSharedSet) {
     });
 }
 
-TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheSharedSetAgainInTheOwnSet) {
+TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheSharedLaneAgainOnTheOwnLane) {
     share([this] {
         set("theirs");
         memory.server(2).refuses_command = busy;
@@ -802,8 +802,8 @@ TEST_F(LanesOfOneProcessor, WaitsInItsDestructorForTheReplyToARelease) {
     EXPECT_LE(memory.clock().now() - start, 25ms);
 }
 
-// Both sets have a release for a server that cannot be reached. The destructor waits for both together.
-TEST_F(LanesOfOneProcessor, SendsTheReleasesOfBothSetsWithinOneNodeTimeout) {
+// Both lanes have a release for a server that cannot be reached. The destructor waits for both together.
+TEST_F(LanesOfOneProcessor, SendsTheReleasesOfBothLanesWithinOneNodeTimeout) {
     set("mine");
     share([this] { set("theirs"); });
     calm_down();
