@@ -24,9 +24,9 @@ namespace redlock {
 /// the end of a round, for everything that has happened since the last one. A slow function makes acquire(),
 /// extend() and release() slower. The arguments are valid until the function returns.
 ///
-/// Threads: the functions are called in the thread that has made the round, and several threads can call them
-/// at the same time. The rounds of an AsyncLock are made in its event loop. There the functions must not use
-/// the locks of this loop. The library holds no internal mutex during a call, with one exception: with
+/// Threads: the functions are called in the thread that has asked for the round, and several threads can call
+/// them at the same time. The rounds of an AsyncLock are made in its event loop. There the functions must not
+/// use the locks of this loop. The library holds no internal mutex during a call, with one exception: with
 /// redlock/asio.hpp it holds a mutex of the loop. Therefore the functions must not wait there for another
 /// thread, which may wait for this mutex.
 class REDLOCK_EXPORT Observer {

@@ -51,9 +51,10 @@ detail::Renewer* loop_watchdog() noexcept {
 ///     ----------+-------+-------+--------+----------------------------------------------------------------
 ///     idle      | empty | null  | empty  | no operation is under way
 ///     working   | set   | a job | empty  | an operation is under way; proceed() goes on with it
-///     reporting | set   | both  | set    | it has ended, and the next proceed() calls its completion; a job
+///     reporting | set   | any   | set    | it has ended, and the next proceed() calls its completion; a job
 ///               |       |       |        | has the result, and without a job the result is `ended_`
-///     leaving   | empty | a job | empty  | the AsyncLock was destroyed, and its release is under way
+///     leaving   | empty | any   | any    | the AsyncLock was destroyed; its release is under way, or without
+///               |       |       |        | memory is begun again by the next proceed()
 class AsyncLock::Impl final : loop::Member, public std::enable_shared_from_this<AsyncLock::Impl> {
 public:
     Impl(std::shared_ptr<loop::Context> of_loop, std::vector<std::string> names, LockOptions options,
@@ -95,8 +96,8 @@ private:
 
 // ---- Operations
 
-/// Begins the job that `make` returns, unless another operation is under way, or the loop was shut down. The
-/// completion is called later in any case. If there is no memory for the job, the operation has not begun.
+/// Begins the job that `make` returns. The completion is called later, also if another operation is under
+/// way. After the shutdown of the loop it is not called. Without memory for the job, nothing has begun.
 template <class Make>
 void AsyncLock::Impl::begin(Completion done, Make make) {
     if (!context->in_owning_process() || context->is_shut_down()) return;
@@ -134,7 +135,7 @@ void AsyncLock::Impl::proceed() {
 }
 
 /// Calls the completion, which can begin the next operation or destroy the lock. If the AsyncLock was
-/// destroyed during the operation, the lock is released first.
+/// destroyed during the operation, its release is begun first.
 void AsyncLock::Impl::report() {
     auto done = std::move(done_);
     auto result = job_ ? job_->take_result() : Result{*ended_};

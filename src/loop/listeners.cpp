@@ -132,7 +132,7 @@ void Listeners::advance(std::size_t node) {
     if (it.listener->connection().broken()) drop(node);
 }
 
-/// Returns false if the message wakes nobody.
+/// Returns false if the message concerns no ticket of this loop, or one that is awake already.
 bool Listeners::deliver(std::size_t node, const std::string& message) {
     auto& it = of_[node];
     const auto found = it.tickets.find(message);

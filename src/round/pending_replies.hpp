@@ -2,8 +2,8 @@
 // belongs (rule D1 in docs/rules.md), and which command must follow which.
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
-// *requester* of a command is the round that has sent it, and awaits its reply. The round can end before each
-// node has replied. Its entries then stay behind without a requester. A reply without a requester is *late*,
+// *requester* of a command awaits its reply: mostly a round, which can end before each node has replied. Its
+// entries then stay behind without a requester. A reply without a requester is *late*,
 // and is dropped.
 //
 //     entry    | meaning                                      | transitions
