@@ -191,6 +191,8 @@ def find_in_pure_tests(mutant, touched, objects, build, folder):
     build.link("tests/pure/pure_test", objects, folder / "pure_test", left_out="/pure_test.dir/")
     done = run([str(folder / "pure_test"), "--gtest_brief=1", f"--gtest_filter={pattern}"])
     found = re.findall(r"^\[  FAILED  \] (\S+?)[,.]? ", done.stdout + " ", re.MULTILINE)
+    if not found and done.returncode < 0:
+        return f"ended by {signal.Signals(-done.returncode).name}"
     if not found:
         raise Red(f"{pattern} does not fail:\n" + done.stdout[-500:])
     return found[0]
