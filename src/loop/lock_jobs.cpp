@@ -16,7 +16,7 @@
 namespace redlock::loop {
 namespace {
 
-/// The frames of an operation of a loop, with memory. The votes are on the heap while a round needs them,
+/// The memory for the frames of an operation of a loop. The votes are on the heap while a round needs them,
 /// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 

@@ -99,8 +99,8 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for so long that start_draining() must be called, or if the
-    /// connection drains already, give_up_releases().
+    /// Returns true if a reply has been missing for so long that something must be done: start_draining() on
+    /// a current connection, and give_up_releases() on a draining one.
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

@@ -146,7 +146,7 @@ public:
     bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
 
     /// Posts a handler, or posts it later if there is no memory. After the shutdown, throws std::bad_alloc
-    /// instead. Also throws what the executor throws.
+    /// instead. An exception of the executor is passed on.
     void post(std::shared_ptr<Postable> handler) {
         if (!timer_) return handler->post();  // after the shutdown
         const bool is_first = unposted_.empty();
