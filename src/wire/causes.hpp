@@ -19,19 +19,11 @@ namespace redlock::detail {
 /// Whether waiting can cure a cause, see is_transient(). A permanent cause remains until an operator acts.
 enum class Lasting : std::uint8_t { transient, permanent };
 
-/// The first words of the error replies that have a cause.
-using FirstWords = std::array<std::string_view, 6>;
-
-/// The beginnings of the texts behind a plain ERR that have a cause.
-using ErrTexts = std::array<std::string_view, 9>;
-
-template <class... Words>
-constexpr FirstWords replies(Words... words) noexcept {
-    return {words...};
-}
+/// The beginnings of the error replies that have a cause. A text of one word is the whole first word.
+using Beginnings = std::array<std::string_view, 13>;
 
 template <class... Texts>
-constexpr ErrTexts behind_err(Texts... texts) noexcept {
+constexpr Beginnings replies(Texts... texts) noexcept {
     return {texts...};
 }
 
@@ -42,8 +34,7 @@ struct ErrorProperties {
     std::string_view message;
     Lasting lasting = Lasting::transient;
     std::string_view advice{};  ///< For an operator; empty if the node has no fault.
-    FirstWords first_words{};   ///< First words of the error replies with this cause.
-    ErrTexts err_texts{};
+    Beginnings errors{};        ///< Of the error replies with this cause.
 };
 
 /// The outcomes of an operation on a lock.
@@ -68,14 +59,13 @@ inline constexpr std::array causes{
         Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
         "start the server, or correct the node's address; check bind, port, protected-mode, maxclients and "
         "the firewall",
-        replies("DENIED")},
+        replies("DENIED", "ERR max number of clients ")},
     ErrorProperties{
         Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
         "put the password of requirepass, or the name and password of an ACL user, into the node's "
         "address; with TLS, use certificates that both sides trust",
-        replies("NOAUTH", "WRONGPASS"),
-        behind_err("invalid password", "Client sent AUTH, but no password is set",
-                   "AUTH <password> called without any password configured")},
+        replies("NOAUTH", "WRONGPASS", "ERR invalid password", "ERR Client sent AUTH, but no password is set",
+                "ERR AUTH <password> called without any password configured")},
     ErrorProperties{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
                     "grant the missing permission; ACL GETUSER shows what the user may do",
                     replies("NOPERM")},
@@ -101,10 +91,10 @@ inline constexpr std::array causes{
                     replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
     ErrorProperties{
         Errc::server_error, "server_error", "server error", Lasting::permanent, "read the log of the server",
-        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT"),
-        behind_err("unknown command", "unknown subcommand", "wrong number of arguments", "syntax error",
-                   "DB index is out of range", "invalid DB index", "SELECT is not allowed in cluster mode",
-                   "This instance has cluster support disabled", "bad lua script for redis cluster")},
+        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT", "ERR unknown command", "ERR unknown subcommand",
+                "ERR wrong number of arguments", "ERR syntax error", "ERR DB index is out of range",
+                "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode",
+                "ERR This instance has cluster support disabled", "ERR bad lua script for redis cluster")},
     ErrorProperties{Errc::unknown_error, "unknown_error", "unknown error", Lasting::transient,
                     "read the log of the server, or of the proxy in front of it"},
     ErrorProperties{Errc::not_asked, "not_asked", "not asked", Lasting::transient},

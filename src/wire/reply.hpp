@@ -71,24 +71,15 @@ inline bool is_unknown_command(const Reply& reply) noexcept {
     return reply.kind == Reply::Kind::error && reply.text.starts_with("ERR unknown command");
 }
 
-/// Returns true if this is a plain ERR with one of these texts.
-inline bool is_err(const Reply& error, const ErrTexts& texts) noexcept {
-    constexpr std::string_view err = "ERR ";
-    const std::string_view text{error.text};
-    return text.starts_with(err) && std::ranges::any_of(texts, [&](std::string_view beginning) {
-               return !beginning.empty() && text.substr(err.size()).starts_with(beginning);
-           });
-}
-
 /// Returns the meaning of an error reply, by its first word or, if this is ERR, by the text. The error of a
 /// script has the text of the command that it calls inside its own.
 inline Errc cause_of(const Reply& error) noexcept {
-    const auto word = error.first_word();
-    for (const auto& cause : causes) {
-        const bool known = !word.empty() && std::ranges::count(cause.first_words, word) != 0;
-        if (known || is_err(error, cause.err_texts)) return cause.code;
-    }
-    if (has_too_many_clients(error)) return Errc::connection_failed;
+    const auto begins = [&error, word = error.first_word()](std::string_view text) {
+        if (text.find(' ') == text.npos) return !text.empty() && word == text;
+        return error.text.starts_with(text);
+    };
+    for (const auto& cause : causes)
+        if (std::ranges::any_of(cause.errors, begins)) return cause.code;
     const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
     if (says("can't run this command") || says("ACL failure in script")) return Errc::permission_denied;
     const bool lacks_command =
