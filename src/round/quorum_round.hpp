@@ -580,7 +580,7 @@ private:
 
     /// Returns true if case 2 of the table of awaited nodes applies to all trusted nodes.
     bool awaits_every_trusted_node() const noexcept {
-        return phase_ == Phase::one_by_one || properties().awaits_every_trusted_node ||
+        return phase_ == Phase::one_by_one || properties().reply == ReplyForm::text ||
                (is_release() && limits_.awaits_answers);
     }
 

@@ -47,9 +47,12 @@ public:
     }
 
 private:
+    bool counts() const noexcept { return properties_of(command_.verb).counts; }
+
     bool has(KeyKind kind) const noexcept {
         if (kind == KeyKind::queue) return uses_queue(command_, recipient_);
         if (kind == KeyKind::marker) return recipient_.has_quarantine();
+        if (kind == KeyKind::counter) return counts() || effect_of(command_) != KeyEffect::acquires;
         return kind != KeyKind::none;
     }
 
@@ -82,8 +85,7 @@ private:
             case Argument::description:  // the script deletes the description if the text is empty
                 return visit(command_.ttl > command_.ttl.zero() ? command_.description : std::string_view{});
             case Argument::counter_expiry:
-                return visit_positive(
-                    properties_of(command_.verb).counts ? counters_expiry(recipient_.quarantine).count() : 0);
+                return visit_positive(counts() ? counters_expiry(recipient_.quarantine).count() : 0);
             case Argument::quarantine:
                 return visit_positive(std::chrono::microseconds{recipient_.quarantine}.count());
         }

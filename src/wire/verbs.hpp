@@ -56,7 +56,7 @@ enum class ReplyForm : std::uint8_t {
     raised,       ///< 1 grants, 0 refuses. A negative number refuses; it is the negated count of the node.
     deleted,      ///< As yes_or_no; the number is larger by 2 if a waiter was woken.
     queue_place,  ///< RESERVED grants, WAITING refuses with the place in the queue.
-    text,         ///< Any text grants, and is the report's detail.
+    text,         ///< Any text grants, and is the report's detail. So the round awaits every trusted node.
 };
 
 /// A key that a script takes for each resource. The marker (quarantine.hpp) is one key for all of them.
@@ -66,8 +66,8 @@ enum class KeyKind : std::uint8_t {
     queue,  ///< only if the command uses the queue on this node, see QueueUse
     description,
     readers,
-    counter,
-    marker,  ///< only if the node has a quarantine
+    counter,  ///< unless the command is an acquisition that does not count (VerbProperties::counts)
+    marker,   ///< only if the node has a quarantine
 };
 
 /// Whether a command reads or changes the queue of waiters.
@@ -109,9 +109,6 @@ struct Form {
 struct VerbProperties {
     Verb verb{};
     VotesNeeded votes = VotesNeeded::quorum;
-    /// The round awaits every trusted node even if the votes have decided. A release does so as well, unless
-    /// nobody waits for its replies.
-    bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
     bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
     bool counts = false;                  ///< The command uses the counters of holders that the server keeps.
@@ -130,17 +127,12 @@ using Arg = Argument;
 inline constexpr Form set{};
 inline constexpr Form acquire{
     &scripts::acquire,
-    {Key::resource, Key::queue, Key::marker},
+    {Key::resource, Key::queue, Key::counter, Key::marker},
     {Arg::owner, Arg::resource_count, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
-inline constexpr Form acquire_and_count{
-    &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
 inline constexpr Form reader_acquire{
     &scripts::reader_acquire,
-    {Key::resource, Key::readers, Key::marker},
+    {Key::resource, Key::readers, Key::counter, Key::marker},
     {Arg::owner, Arg::resource_count, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
-inline constexpr Form reader_acquire_and_count{&scripts::reader_acquire,
-                                               {Key::resource, Key::readers, Key::counter, Key::marker},
-                                               reader_acquire.arguments};
 
 inline constexpr Form compare_and_expire{
     &scripts::compare_and_expire, {Key::resource}, {Arg::owner, Arg::ttl}};
@@ -205,8 +197,8 @@ inline constexpr std::array verbs{
                    .counts = true,
                    .reply = ReplyForm::count,
                    .queue = QueueUse::with_a_ticket,
-                   .general = &forms::acquire_and_count,
-                   .reader = &forms::reader_acquire_and_count},
+                   .general = &forms::acquire,
+                   .reader = &forms::reader_acquire},
     VerbProperties{.verb = Verb::raise_count,
                    .declined_in_quarantine = true,
                    .counts = true,
@@ -225,16 +217,12 @@ inline constexpr std::array verbs{
                    .general = &forms::describe_holder},
     VerbProperties{.verb = Verb::query,
                    .votes = VotesNeeded::none,
-                   .awaits_every_trusted_node = true,
                    .reply = ReplyForm::text,
                    .queue = QueueUse::always,
                    .simple = &forms::query_resource,
                    .general = &forms::query_all},
-    VerbProperties{.verb = Verb::exist,
-                   .votes = VotesNeeded::none,
-                   .awaits_every_trusted_node = true,
-                   .reply = ReplyForm::text,
-                   .general = &forms::exist},
+    VerbProperties{
+        .verb = Verb::exist, .votes = VotesNeeded::none, .reply = ReplyForm::text, .general = &forms::exist},
 };
 
 /// Returns the row of the verb.
