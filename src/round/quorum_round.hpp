@@ -80,7 +80,6 @@
 //
 //     stage      | meaning                                     | transitions
 //     -----------+---------------------------------------------+-------------------------------------------
-//     uninvolved | no request goes to the node                 |
 //     unasked    | no connection was joined yet, and the       | on_join() → connecting
 //                | node was not postponed                      | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
@@ -91,12 +90,13 @@
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //                |                                             | on_join(), see below → connecting
-//     over       | its votes are known, or will stay unknown   |
+//     over       | its votes are known, or will stay unknown,  |
+//                | or no request goes to the node              |
 //
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
-// also be an open one that is not free for another command yet.) From every stage except uninvolved and over,
-// end() leads to over, too. If on_failed() returns true, a release must be sent once more. If on_redirected()
-// or on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the
+// also be an open one that is not free for another command yet.) From every other stage, end() leads to
+// over, too. If on_failed() returns true, a release must be sent once more. If on_redirected() or
+// on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the
 // function does not change the stage, and the driver joins another connection: on_join() or on_postponed()
 // follows.
 //
@@ -251,7 +251,6 @@ public:
     void on_postponed(std::size_t node) noexcept {
         nodes_[node].stage = Stage::postponed;
         nodes_[node].trusted = false;
-        must_recount_ = true;
     }
 
     /// Records that the driver has joined a connection to the node. The choice of the connection says
@@ -259,7 +258,6 @@ public:
     void on_join(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
-        must_recount_ = true;
     }
 
     /// Records that the connection is ready, but that the driver may not write on it yet (may_write()).
@@ -303,7 +301,6 @@ public:
         const bool was_asked = !it.can_be_asked();
         if (!was_asked) it.asked_at = now;  // so that the report shows no time
         it.stage = Stage::over;
-        must_recount_ = true;
         // Moves next_reply to the end, so a second call of this function changes no vote.
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
@@ -374,8 +371,7 @@ public:
                 if (awaits_only_connecting()) limit_connecting();
                 const auto until = next_deadline();
                 if (until) {
-                    last_wait_began_ = now;
-                    overdue_ = *until <= now;
+                    overdue_since_ = *until <= now ? now : Clock::time_point::min();
                     return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
                 }
             }
@@ -399,9 +395,8 @@ public:
             // With several requests, a node that is being asked may have granted this one already, and is
             // then counted twice. If the result is false for this reason, the node is asked in second_half.
             const auto& votes = counts_[i];
-            const bool possible = votes.granted + votes.pending >= needed_;
             const bool enough = votes.granted + expected_grants >= needed_;
-            if (includes(node, i) && possible && !enough) return true;
+            if (includes(node, i) && is_possible(votes) && !enough) return true;
         }
         return false;
     }
@@ -409,7 +404,7 @@ public:
     /// Returns true if the last wait can continue in spite of the events since it began. The driver then need
     /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
     /// earlier end of the wait.
-    bool goes_on_waiting() {
+    bool goes_on_waiting() const noexcept {
         // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
         // The phases that ask untrusted nodes ask all of them before the wait.
         const bool may_ask = asks_trusted_nodes();
@@ -426,12 +421,12 @@ public:
 private:
     // ---- The state of the round
 
-    enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
+    enum class Stage : std::uint8_t { unasked, postponed, connecting, sent, over };
     enum class Phase : std::uint8_t { one_by_one, all_trusted, first_half, second_half };
 
     /// What the round knows of one node.
     struct Participant {
-        Stage stage = Stage::uninvolved;
+        Stage stage = Stage::over;
         bool trusted = true;  // see set_health(), on_postponed(), on_join()
         bool probe_due = false;
         bool repeated = false;        // the release is sent to this node for the second time
@@ -484,8 +479,8 @@ private:
     std::size_t cursor_ = 0;                        // how many nodes this phase has passed
     Clock::time_point half_time_ = Clock::never();  // the end of first_half
     Clock::time_point end_ = Clock::never();        // the end of second_half
-    Clock::time_point last_wait_began_ = Clock::time_point::min();
-    bool overdue_ = false;  // the deadline of an awaited node had passed when the last wait began
+    // When the last wait began, if the deadline of an awaited node had passed then.
+    Clock::time_point overdue_since_ = Clock::time_point::min();
     InplaceVector<Participant, max_nodes> nodes_;
     std::vector<NodeSet>
         excluded_{};  // the nodes from which each request was excluded; empty if there are none
@@ -494,9 +489,6 @@ private:
     std::vector<Count> many_;  // for several requests
     const std::span<Count> counts_ =
         many_.empty() ? std::span{&one_, 1} : std::span{many_};  // of each request
-    bool must_recount_ = true;   // a vote or a stage has changed since recount()
-    std::size_t undecided_ = 0;  // the number of undecided requests
-    std::size_t impossible_ = 0;
 
     std::size_t count_being_asked() const noexcept {
         return static_cast<std::size_t>(std::ranges::count_if(nodes_, &Participant::is_being_asked));
@@ -518,7 +510,6 @@ private:
         --votes.pending;
         if (vote.vote == Vote::granted) ++votes.granted;
         if (vote.vote == Vote::refused) ++votes.refused;
-        must_recount_ = true;
     }
 
     /// Returns the request to which the next reply of the node belongs. If no reply is missing, returns the
@@ -549,31 +540,21 @@ private:
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Counts the undecided requests and the impossible requests. A node that is not worth asking is pending,
-    /// but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
-    void recount() {
-        if (!std::exchange(must_recount_, false)) return;
+    /// Returns true if the request can get the grants that it needs. A node that is not worth asking is
+    /// pending, but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
+    bool is_possible(const Count& it) const noexcept {
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
-            nodes_, [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
-        undecided_ = 0;
-        impossible_ = 0;
-        for (const auto& it : counts_) {
-            const bool possible = it.granted + it.pending >= needed_ + never_asked;
-            if (!possible) ++impossible_;
-            if (possible && it.granted < needed_) ++undecided_;
-        }
+            nodes_, [this](const Participant& node) { return node.can_be_asked() && !worth_asking(node); }));
+        return it.granted + it.pending >= needed_ + never_asked;
     }
 
-    /// Returns true if the round is impossible.
-    bool impossible() {
-        recount();
-        return impossible_ == requests_.size();
+    bool impossible() const noexcept {
+        return std::ranges::none_of(counts_, [this](const Count& it) { return is_possible(it); });
     }
 
-    /// Returns true if the round is decided.
-    bool decided() {
-        recount();
-        return undecided_ == 0 || !limits_.awaits_answers;
+    bool decided() const noexcept {
+        const auto is_undecided = [this](const Count& it) { return it.granted < needed_ && is_possible(it); };
+        return !limits_.awaits_answers || std::ranges::none_of(counts_, is_undecided);
     }
 
     // ---- Awaiting
@@ -585,7 +566,7 @@ private:
     }
 
     /// Returns true if only case 3 can apply.
-    bool awaits_only_connecting() { return decided() && !awaits_every_trusted_node(); }
+    bool awaits_only_connecting() const noexcept { return decided() && !awaits_every_trusted_node(); }
 
     /// Limits the time of the nodes in the stage connecting to that of case 3. Is called if only case 3 can
     /// apply. This also shortens the deadlines of untrusted nodes, but nobody waits for them then.
@@ -597,7 +578,7 @@ private:
 
     /// Returns true if the round awaits the node. The time of case 3 is not tested here, because
     /// limit_connecting() has put it into the deadline of the node.
-    bool awaits(const Participant& it) {
+    bool awaits(const Participant& it) const noexcept {
         if (!it.is_being_asked()) return false;
         if (!decided()) return true;  // case 1
         if (!it.trusted) return false;
@@ -606,7 +587,7 @@ private:
     }
 
     /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
-    std::optional<Clock::time_point> next_deadline() {
+    std::optional<Clock::time_point> next_deadline() const noexcept {
         std::optional<Clock::time_point> next;
         for (const auto& it : nodes_)
             if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
@@ -632,7 +613,6 @@ private:
 
     void enter_next_phase(Clock::time_point now) noexcept {
         cursor_ = 0;
-        must_recount_ = true;
         if (phase_ == Phase::first_half) {
             phase_ = Phase::second_half;
             return;
@@ -645,7 +625,7 @@ private:
     // ---- Asking
 
     /// Returns true if the round must not ask any further node.
-    bool asks_no_more(Clock::time_point now) {
+    bool asks_no_more(Clock::time_point now) const noexcept {
         if (is_release()) return false;
         return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
     }
@@ -691,10 +671,9 @@ private:
     /// Returns an awaited node whose deadline had already passed when the last wait began. Thus each node
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
     /// that has come in time, but was not read because this process was suspended.
-    std::optional<std::size_t> find_overdue() {
-        if (!overdue_) return std::nullopt;
+    std::optional<std::size_t> find_overdue() const noexcept {
         for (std::size_t node = 0; node < size_; ++node)
-            if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
+            if (nodes_[node].deadline <= overdue_since_ && awaits(nodes_[node])) return node;
         return std::nullopt;
     }
 
