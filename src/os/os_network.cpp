@@ -156,39 +156,6 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
     return socket;
 }
 
-namespace {
-
-/// A descriptor that becomes readable when `stop` is requested. There is none (-1) if `stop` can never be
-/// requested, or if no pipe is available.
-class StopDescriptor : detail::NotCopied {
-public:
-    explicit StopDescriptor(const std::stop_token& stop) {
-        if (!stop.stop_possible() || !make_pipe(ends_)) return;
-        callback_.emplace(stop, Write{ends_[1]});
-    }
-    ~StopDescriptor() {
-        callback_.reset();
-        for (const int fd : ends_)
-            if (fd >= 0) ::close(fd);
-    }
-
-    int fd() const noexcept { return ends_[0]; }
-
-private:
-    struct Write {
-        int fd;
-        std::int64_t process = this_process();
-        /// Does nothing in a child of fork() that requests the stop.
-        void operator()() const noexcept {
-            if (process == this_process()) (void)!::write(fd, "", 1);
-        }
-    };
-    std::array<int, 2> ends_{-1, -1};
-    std::optional<std::stop_callback<Write>> callback_{};
-};
-
-}  // namespace
-
 void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_point now,
                                      Clock::time_point until, const std::stop_token& stop) {
     std::array<pollfd, max_entries + 1> few{};
@@ -207,12 +174,14 @@ void OsNetwork::wait_for_descriptors(std::span<PollEntry> entries, Clock::time_p
             .fd = entries[i].fd,
             .events = static_cast<short>((entries[i].reads ? POLLIN : 0) | (entries[i].writes ? POLLOUT : 0)),
             .revents = 0};
-    const StopDescriptor stopped{stop};
-    fds[count] = {.fd = stopped.fd(), .events = POLLIN, .revents = 0};
+    std::optional<Pipe> stopped;
+    if (stop.stop_possible()) stopped.emplace();
+    const std::stop_callback on_stop{stop, [&stopped] { stopped->write(); }};
+    fds[count] = {.fd = stopped ? stopped->read_end() : -1, .events = POLLIN, .revents = 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     const auto wait = std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours{1});
-    const auto polled = static_cast<nfds_t>(stopped.fd() < 0 ? count : count + 1);
-    if (::poll(fds.data(), polled, static_cast<int>(wait.count())) <= 0) return;
+    // poll() ignores a negative descriptor.
+    if (::poll(fds.data(), static_cast<nfds_t>(count + 1), static_cast<int>(wait.count())) <= 0) return;
     for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
 }
 
@@ -222,34 +191,29 @@ namespace {
 class OsWakeup final : public Wakeup {
 public:
     explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}
+    /// The pipe is closed after that, see ~OsSocket().
     ~OsWakeup() override {
-        if (!open_->in_owning_process()) return;
-        for (const int fd : ends_) {
-            if (fd < 0) continue;
-            open_->remove(fd);
-            ::close(fd);
-        }
+        if (open_->in_owning_process())
+            for (const int fd : pipe_.ends()) open_->remove(fd);
     }
 
     /// Returns false if there is no pipe. Throws std::bad_alloc.
     bool open() {
-        if (!make_pipe(ends_)) return false;
-        for (const int fd : ends_) open_->add(fd);
+        if (pipe_.read_end() < 0) return false;
+        for (const int fd : pipe_.ends()) open_->add(fd);
         return true;
     }
 
-    PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
-    void wake() noexcept override {
-        if (open_->in_owning_process()) (void)!::write(ends_[1], "", 1);
-    }
+    PollEntry poll_entry() const noexcept override { return {.fd = pipe_.read_end()}; }
+    void wake() noexcept override { pipe_.write(); }
     void reset() noexcept override {
         std::array<char, 64> bytes;
-        if (open_->in_owning_process()) (void)!::read(ends_[0], bytes.data(), bytes.size());
+        if (open_->in_owning_process()) (void)!::read(pipe_.read_end(), bytes.data(), bytes.size());
     }
 
 private:
     const std::shared_ptr<OpenDescriptors> open_;
-    std::array<int, 2> ends_{-1, -1};
+    const Pipe pipe_{};
 };
 
 }  // namespace

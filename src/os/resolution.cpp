@@ -1,11 +1,9 @@
 #include "resolution.hpp"
 
 #include "scoped_signal_block.hpp"
-#include "socket.hpp"
 
 #include <netdb.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -96,11 +94,9 @@ std::string_view Resolution::address_bytes(std::size_t index) const noexcept {
 
 /// Returns a resolution that is not done. If there is no descriptor left, returns one that has failed.
 std::shared_ptr<Resolution> Resolution::pending() {
-    std::array<int, 2> ends{};
-    if (!make_pipe(ends)) return known({.error = "no descriptor is available to wait for an address"});
     std::shared_ptr<Resolution> resolution{new Resolution};
-    resolution->read_end_ = ends[0];
-    resolution->write_end_ = ends[1];
+    if (resolution->pipe_.emplace().read_end() < 0)
+        resolution->finish({.error = "no descriptor is available to wait for an address"});
     return resolution;
 }
 
@@ -160,19 +156,13 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
 /// In a child of fork(), the object of the thread is kept for ever: it must be neither joined nor detached,
 /// because a new thread of the child may have its identifier.
 Resolution::~Resolution() {
-    if (process_ != this_process()) {
-        (void)thread_.release();
-        return;
-    }
-    thread_.reset();  // asks the thread to stop and joins it, because it writes to the pipe
-    if (read_end_ >= 0) ::close(read_end_);
-    if (write_end_ >= 0) ::close(write_end_);
+    if (process_ != this_process()) (void)thread_.release();
 }
 
 void Resolution::finish(Found found) noexcept {
     found_ = std::move(found);
     done_.store(true, std::memory_order_release);
-    if (write_end_ >= 0) (void)!::write(write_end_, "", 1);
+    if (pipe_) pipe_->write();
 }
 
 }  // namespace redlock

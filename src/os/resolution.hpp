@@ -17,13 +17,14 @@
 #include <redlock/error.hpp>
 #include <redlock/process.hpp>
 
-#include <sys/socket.h>
+#include "socket.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ public:
     bool done() const noexcept { return done_.load(std::memory_order_acquire); }
     /// Returns a descriptor that becomes readable once the resolution is done. Returns -1 if it was done from
     /// the start.
-    int fd() const noexcept { return read_end_; }
+    int fd() const noexcept { return pipe_ ? pipe_->read_end() : -1; }
 
     // Once done:
     const std::vector<Address>& addresses() const noexcept { return found_.addresses; }
@@ -77,9 +78,9 @@ private:
 
     const std::int64_t process_ = this_process();
     std::atomic<bool> done_{false};
-    int read_end_ = -1;
-    int write_end_ = -1;
-    Found found_{};  // written before done_ is set, read after
+    std::optional<Pipe> pipe_{};  // unless it was done from the start
+    Found found_{};               // written before done_ is set, read after
+    // Destroyed first: the thread is asked to stop and joined, because it uses the others.
     std::unique_ptr<std::jthread> thread_{};
 };
 

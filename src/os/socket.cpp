@@ -9,14 +9,22 @@
 
 namespace redlock {
 
-bool make_pipe(std::array<int, 2>& ends) {
+Pipe::Pipe() noexcept {
 #if defined(__linux__)
-    return ::pipe2(ends.data(), O_CLOEXEC) == 0;
+    (void)!::pipe2(ends_.data(), O_CLOEXEC);
 #else
-    if (::pipe(ends.data()) != 0) return false;
-    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
-    return true;
+    (void)!::pipe(ends_.data());
+    for (const int end : ends_) ::fcntl(end, F_SETFD, FD_CLOEXEC);
 #endif
+}
+
+Pipe::~Pipe() {
+    if (ends_[0] < 0 || process_ != this_process()) return;
+    for (const int end : ends_) ::close(end);
+}
+
+void Pipe::write() const noexcept {
+    if (process_ == this_process()) (void)!::write(ends_[1], "", 1);
 }
 
 /// Has the kernel send a probe after this time without traffic, and again after thirds of it. After three
