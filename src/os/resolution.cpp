@@ -92,11 +92,21 @@ std::string_view Resolution::address_bytes(std::size_t index) const noexcept {
     return {reinterpret_cast<const char*>(&address.storage), address.length};
 }
 
-/// Returns a resolution that is not done. If there is no descriptor left, returns one that has failed.
-std::shared_ptr<Resolution> Resolution::pending() {
+/// Returns a resolution, and calls `start` with it, which starts the thread. If there is no descriptor or no
+/// thread left, the resolution has failed.
+template <class Start>
+std::shared_ptr<Resolution> Resolution::by_thread(const char* purpose, Start start) {
     std::shared_ptr<Resolution> resolution{new Resolution};
-    if (resolution->pipe_.emplace().read_end() < 0)
+    if (resolution->pipe_.emplace().read_end() < 0) {
         resolution->finish({.error = "no descriptor is available to wait for an address"});
+        return resolution;
+    }
+    try {
+        const ScopedSignalBlock blocked;
+        start(resolution);
+    } catch (const std::system_error&) {
+        resolution->finish({.error = std::string{"no thread is available to "} + purpose});
+    }
     return resolution;
 }
 
@@ -108,10 +118,7 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
     const std::lock_guard guard{under_way.mutex};
     if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
         if (auto shared = it->second.lock()) return shared;
-    auto resolution = pending();
-    if (resolution->done()) return resolution;
-    try {
-        const ScopedSignalBlock blocked;
+    return by_thread("resolve the name", [&](const std::shared_ptr<Resolution>& resolution) {
         // The thread is detached, because it may outlive every caller. It keeps everything alive that it
         // uses.
         std::thread{[resolution, host, port, name, &under_way] {
@@ -123,25 +130,16 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
             resolution->finish(std::move(found));
         }}.detach();
         under_way.by_name[name] = resolution;
-    } catch (const std::system_error&) {
-        resolution->finish({.error = "no thread is available to resolve the name"});
-    }
-    return resolution;
+    });
 }
 
 std::shared_ptr<Resolution> Resolution::in_thread(std::function<Found(const std::stop_token&)> find) {
-    auto resolution = pending();
-    if (resolution->done()) return resolution;
-    try {
-        const ScopedSignalBlock blocked;
+    return by_thread("query the Sentinels", [&find](const std::shared_ptr<Resolution>& resolution) {
         resolution->thread_ = std::make_unique<std::jthread>(
             [&it = *resolution, find = std::move(find)](const std::stop_token& stop) {
                 it.finish(outcome_of([&] { return find(stop); }));
             });
-    } catch (const std::system_error&) {
-        resolution->finish({.error = "no thread is available to query the Sentinels"});
-    }
-    return resolution;
+    });
 }
 
 std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) {

@@ -73,7 +73,8 @@ public:
 
 private:
     Resolution() = default;
-    static std::shared_ptr<Resolution> pending();
+    template <class Start>
+    static std::shared_ptr<Resolution> by_thread(const char* purpose, Start start);
     void finish(Found found) noexcept;
 
     const std::int64_t process_ = this_process();
