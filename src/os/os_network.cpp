@@ -106,8 +106,7 @@ public:
 
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept override {
         if (!open_->in_owning_process()) return -EBADF;
-        if (wait == Wait::yes && ++waits_ == 1) wait = wait_once();
-        if (wait == Wait::yes && waits_ == 2) make_blocking(fd_, longest_wait_);
+        if (wait == Wait::yes && !std::exchange(blocks_, true)) make_blocking(fd_, longest_wait_);
         return result(::recv(fd_, bytes.data(), bytes.size(), wait == Wait::yes ? 0 : MSG_DONTWAIT));
     }
 
@@ -122,14 +121,6 @@ public:
     }
 
 private:
-    /// Waits without changing the socket. A connection that serves only one round thus saves the system calls
-    /// that make the socket blocking.
-    Wait wait_once() const noexcept {
-        pollfd readable{fd_, POLLIN, 0};
-        (void)::poll(&readable, 1, static_cast<int>(longest_wait_.count()));
-        return Wait::no;
-    }
-
     static std::ptrdiff_t result(ssize_t transferred) noexcept {
         return transferred < 0 ? -errno : transferred;
     }
@@ -139,9 +130,7 @@ private:
     const std::chrono::milliseconds longest_wait_;
     const std::shared_ptr<OpenDescriptors> open_;
     bool connected_ = false;
-    // Calls with Wait::yes. From the second one on, the socket is blocking, and all other calls say
-    // MSG_DONTWAIT.
-    std::uint64_t waits_ = 0;
+    bool blocks_ = false;  // from the first call with Wait::yes on; all other calls say MSG_DONTWAIT
 };
 
 }  // namespace
