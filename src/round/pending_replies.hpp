@@ -76,13 +76,11 @@ struct PendingReply {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
-    KeyEffect effect = KeyEffect::none;    ///< none if no command of its owner must follow
+    KeyEffect effect = KeyEffect::none;    ///< also none if its release is left to another connection
     bool shared = false;                   ///< the owner is a reader
-    /// A bit for each resource that it releases, or whose description it deletes.
-    std::uint64_t released = 0;
-    std::chrono::milliseconds ttl{};                ///< no key that this command leaves lives longer
-    std::string owner{};                            ///< unless the effect is `none`
-    std::vector<std::string> resources{};           ///< if it releases
+    std::chrono::milliseconds ttl{};       ///< no key that this command leaves lives longer
+    std::string owner{};                   ///< unless the effect is `none`
+    std::vector<std::string> resources{};  ///< if it cleans up
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
     /// How often it was sent again; max_release_repeats after never_repeat().
     std::uint8_t repeats = 0;
@@ -127,7 +125,7 @@ struct PendingReply {
 /// A summary of the commands whose requesters have left.
 struct LateReplies {
     bool any = false;
-    std::uint64_t released = 0;  ///< PendingReply::released of all of them
+    std::uint64_t released = 0;  ///< PendingReplies::bits_of() the resources of clean-ups
     /// A command that a later one must follow.
     struct Bound {
         std::uint64_t by = 0;  ///< binding_of()
@@ -152,15 +150,11 @@ public:
     PendingReply& add(const Command& command, const Requester* requester) {
         const auto effect = effect_of(command);
         auto& it = add_other(requester);
-        const bool releases = effect == KeyEffect::releases;
-        const bool is_followed = releases || binds(effect) || effect == KeyEffect::describes;
-        if (is_followed) it.owner = command.owner;
-        if (cleans_up(effect)) it.released = bits_of(command.resources);
-        if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
+        it.owner = command.owner;
+        if (cleans_up(effect)) it.resources.assign(command.resources.begin(), command.resources.end());
         it.shared = command.shared;
         it.ttl = std::max(command.ttl, command.hold_remaining);
-        // The last, because an entry whose copies have thrown must not be repeated.
-        it.effect = is_followed ? effect : KeyEffect::none;
+        it.effect = effect;  // the last, because an entry whose copies have thrown must not be repeated
         return it;
     }
 
@@ -339,15 +333,15 @@ public:
     void add_late_to(LateReplies& late, std::size_t node) const {
         for_each_late([&](const PendingReply& it) {
             late.any = true;
-            late.released |= it.released;
-            if (it.effect != KeyEffect::none && !it.releases())
+            if (cleans_up(it.effect)) late.released |= bits_of(it.resources);
+            if (it.binds() || it.effect == KeyEffect::describes)
                 late.bound.push_back({binding_of(it.effect, it.owner), NodeSet{}.set(node)});
         });
     }
     /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
     bool has_late_clean_up() const noexcept {
         bool found = false;
-        for_each_late([&](const PendingReply& it) { found = found || it.released != 0; });
+        for_each_late([&](const PendingReply& it) { found = found || cleans_up(it.effect); });
         return found;
     }
 

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <vector>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -25,12 +25,12 @@ class Unanswered {
 public:
     bool any() const noexcept { return any_left() || any_late_; }
     /// Returns true if a round was left to the leading thread, which has not ended it yet.
-    bool any_left() const noexcept { return left_ > 0; }
+    bool any_left() const noexcept { return rounds_left_ > 0; }
     /// Returns true if a command may have to follow one of these.
     bool any_bound() const noexcept {
         if (!any()) return false;
         const std::lock_guard guard{mutex_};
-        return any_left() || binds_all_ || !bound_late_.empty();
+        return any_left() || binds_all_ || !late_.bound.empty();
     }
 
     /// Returns the nodes from which the reply to a command is missing that this one must follow (see the
@@ -46,71 +46,62 @@ public:
         const std::lock_guard guard{mutex_};
         if (binds_all_) return NodeSet{}.set();
         NodeSet nodes;
-        for (const auto* const list : {&bound_left_, &bound_late_})
-            for (const auto& it : *list)
+        for (const auto* const list : {&left_, &late_})
+            for (const auto& it : list->bound)
                 if (std::ranges::find(follows, it.by) != follows.end()) nodes |= it.nodes;
         return nodes;
     }
     /// Returns true if the command can be refused unless it follows a release that may be unanswered: an
     /// acquisition, while this client's own old key exists. May return true for others, too.
     bool may_release_before(const Command& command) const noexcept {
-        // What was left is read first. The leader adds it to what is late before it removes it here, so a
-        // reader that looks in the other order could miss it in both.
-        const auto left = released_left_.load();
-        return any() && effect_of(command) == KeyEffect::acquires &&
-               ((left | released_late_) & PendingReplies::bits_of(command.resources)) != 0;
+        if (!any() || effect_of(command) != KeyEffect::acquires) return false;
+        const std::lock_guard guard{mutex_};
+        return ((left_.released | late_.released) & PendingReplies::bits_of(command.resources)) != 0;
     }
 
     /// Records that a round was left.
     void leave(std::span<const Request> requests) noexcept {
         const std::lock_guard guard{mutex_};
-        ++left_;
+        ++rounds_left_;
         for (const auto& [command, to] : requests) {
-            released_left_ |= PendingReplies::bits_of(command.resources);
+            left_.released |= PendingReplies::bits_of(command.resources);
             const auto by = PendingReplies::binding_of(effect_of(command), command.owner);
-            if (!has_memory_for([&, &nodes = to] { bound_left_.push_back({by, nodes}); })) binds_all_ = true;
+            if (!has_memory_for([&, &nodes = to] { left_.bound.push_back({by, nodes}); })) binds_all_ = true;
         }
     }
     /// Records that the leading thread has ended a round that was left. What it has left on the connections
     /// must have been found by update().
     void end_left() noexcept {
         const std::lock_guard guard{mutex_};
-        if (--left_ > 0) return;
-        released_left_ = 0;
-        bound_left_.clear();
+        if (--rounds_left_ > 0) return;
+        left_ = {};
     }
 
     /// Looks for what the rounds that are over have left on the connections: calls `find` with a LateReplies
     /// to be filled. Is called by the leading thread.
     template <class Find>
     void update(Find find) noexcept {
-        auto& late = found_;
-        late.any = false;
-        late.released = 0;
-        late.bound.clear();  // keeps its memory
-        const bool complete = has_memory_for([&] { find(late); });
-        late.any = late.any || !complete;
-        released_late_ = late.released;
-        if (!late.any && !any_late_) return;
+        found_.bound.clear();
+        found_ = {.bound = std::move(found_.bound)};  // keeps the memory
+        const bool complete = has_memory_for([&] { find(found_); });
+        if (complete && !found_.any && !any_late_) return;
         const std::lock_guard guard{mutex_};
-        bound_late_.swap(late.bound);
+        std::swap(late_, found_);
         binds_all_ = !complete || (binds_all_ && any_left());
-        any_late_ = late.any;
+        any_late_ = !complete || late_.any;
     }
 
 private:
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
-    std::vector<LateReplies::Bound> bound_left_{};  // by the rounds that were left
-    std::vector<LateReplies::Bound> bound_late_{};  // by those that are over
-    bool binds_all_ = false;                        // there was no memory for these lists
+    LateReplies left_{};      // what the rounds bind that were left
+    LateReplies late_{};      // what those bind that are over
+    bool binds_all_ = false;  // there was no memory for these lists
     // Written under mutex_.
-    std::atomic<std::size_t> left_{0};
-    std::atomic<std::uint64_t> released_left_{0};  // PendingReply::released of their commands
+    std::atomic<std::size_t> rounds_left_{0};
     std::atomic<bool> any_late_{false};
 
-    std::atomic<std::uint64_t> released_late_{0};  // PendingReply::released of the replies that are late
-    LateReplies found_{};                          // by update()
+    LateReplies found_{};  // by update()
 };
 
 }  // namespace redlock::detail

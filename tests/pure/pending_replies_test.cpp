@@ -224,9 +224,8 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     (void)pending.take_answer(present);
     const auto& next = pending.add(extension_of("A", 0s), &present);
     EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake);
-    EXPECT_EQ(next.effect, KeyEffect::none);
+    EXPECT_EQ(next.effect, KeyEffect::extends);
     EXPECT_EQ(next.script, nullptr);
-    EXPECT_EQ(next.released, 0u);
     EXPECT_FALSE(next.hold_until || next.shared);
 }
 
