@@ -343,7 +343,6 @@ void Connection::repeat(const PendingReply& release) {
 }
 
 void Connection::ask(std::span<const std::string_view> words) {
-    parser_.admit_lists();
     pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
     run_or_break([&] {
         pending_.add_other(this);

@@ -14,7 +14,8 @@ using detail::Reply;
 constexpr std::size_t max_elements = 16;
 
 // ---- Callbacks. hiredis parses into the one Reply of the connection and allocates no objects. Operators'
-// commands, the query of Sentinels and SUBSCRIBE may be answered by a short flat list.
+// commands, the query of Sentinels and SUBSCRIBE may be answered by a short flat list. No command of a lock
+// is, so a list is no vote (to_vote()).
 
 Reply* target(const redisReadTask* task) {
     return static_cast<Reply*>(task->privdata);
@@ -48,13 +49,7 @@ void* parse_nil(const redisReadTask* task) {
     return store(task, Reply::Kind::nil, {});
 }
 
-/// Rejects every array, because no command of a lock is answered by one. A server could otherwise announce a
-/// billion elements.
-template <class Count>
-void* refuse_array(const redisReadTask*, Count) {
-    return nullptr;
-}
-
+/// Rejects long and nested arrays. A server could otherwise announce a billion elements.
 template <class Count>
 void* begin_list(const redisReadTask* task, Count count) {
     const bool accepted = !task->parent && static_cast<std::size_t>(count) <= max_elements;
@@ -63,30 +58,22 @@ void* begin_list(const redisReadTask* task, Count count) {
 
 void keep_object(void*) {}
 
-constexpr redisReplyObjectFunctions functions_with(
-    decltype(redisReplyObjectFunctions::createArray) create_array) {
-    redisReplyObjectFunctions functions{};
-    functions.createString = parse_string;
-    functions.createArray = create_array;
-    functions.createInteger = parse_integer;
-    functions.createNil = parse_nil;
-    functions.freeObject = keep_object;
-    return functions;
-}
-
-constinit redisReplyObjectFunctions parser = functions_with(refuse_array);
-constinit redisReplyObjectFunctions parser_of_lists = functions_with(begin_list);
+constinit redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions result{};
+    result.createString = parse_string;
+    result.createArray = begin_list;
+    result.createInteger = parse_integer;
+    result.createNil = parse_nil;
+    result.freeObject = keep_object;
+    return result;
+}();
 
 }  // namespace
 
 ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate(), &redisReaderFree), reply_(reply) {
     if (!reader_) throw std::bad_alloc{};
-    reader_->fn = &parser;
+    reader_->fn = &functions;
     reader_->privdata = &reply_;
-}
-
-void ReplyParser::admit_lists() noexcept {
-    reader_->fn = &parser_of_lists;
 }
 
 bool ReplyParser::feed(std::string_view bytes) {

@@ -339,11 +339,10 @@ TEST(ToVote, ReturnsAnUnknownVoteForAnIncompletePlace) {
 
 // ---- Lists, which Sentinels answer with
 
-TEST(ReplyParser, ParsesFlatListsIfTheyAreAllowed) {
+TEST(ReplyParser, ParsesFlatLists) {
     const auto list_of = [](std::string_view bytes) {
         Reply reply;
         ReplyParser parser{reply};
-        parser.admit_lists();
         EXPECT_TRUE(parser.feed(bytes));
         return parser.next() == ReplyParser::Progress::complete && reply.kind == Reply::Kind::list
                    ? reply.text
