@@ -199,7 +199,7 @@ TlsSession::TlsSession(const TlsContext& context)
           if (const ExitGate::Pass pass{gate}) SSL_free(it);
       }) {
     const ExitGate::Pass pass{gate};
-    if (!pass) return;
+    if (!may_go_on(bool{pass})) return;
     ERR_clear_error();
     session_.reset(SSL_new(context.context_.get()));
     auto* const received = BIO_new(BIO_s_mem());
@@ -224,8 +224,7 @@ TlsSession::TlsSession(const TlsContext& context)
 
 bool TlsSession::start(std::string& out) {
     const ExitGate::Pass pass{gate};
-    if (failed()) return false;
-    if (!pass || !session_) return fail_at_exit();
+    if (!may_go_on(bool{pass})) return false;
     const bool fine = shake_hands();
     drain(out);
     return fine;
@@ -233,8 +232,7 @@ bool TlsSession::start(std::string& out) {
 
 bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {
     const ExitGate::Pass pass{gate};
-    if (!pass) return fail_at_exit();
-    if (failed()) return false;
+    if (!may_go_on(bool{pass})) return false;
     auto* const session = session_.get();
     BIO_write(SSL_get_rbio(session), cipher.data(), static_cast<int>(cipher.size()));
     bool fine = established_ || shake_hands();
@@ -254,8 +252,7 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
 
 bool TlsSession::send(std::string_view plain, std::string& out) {
     const ExitGate::Pass pass{gate};
-    if (!pass) return fail_at_exit();
-    if (failed()) return false;
+    if (!may_go_on(bool{pass})) return false;
     ERR_clear_error();
     const int length = SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size()));
     // OpenSSL has taken nothing if it awaits the rest of a message that began after the handshake.
@@ -289,9 +286,10 @@ bool TlsSession::fail(int status) {
     return false;
 }
 
-bool TlsSession::fail_at_exit() {
-    error_ = "TLS: the process is exiting";
-    return false;
+/// Returns false if the session has failed. Fails if the process is exiting (see ExitGate).
+bool TlsSession::may_go_on(bool passed) {
+    if (!passed) error_ = "TLS: the process is exiting";
+    return !failed();
 }
 
 /// Moves the bytes that OpenSSL wants to send to `out`.

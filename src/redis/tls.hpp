@@ -70,7 +70,7 @@ public:
 private:
     bool shake_hands();
     bool fail(int status);
-    bool fail_at_exit();
+    bool may_go_on(bool passed);
     void drain(std::string& out);
 
     std::unique_ptr<ssl_st, void (*)(ssl_st*)> session_;
