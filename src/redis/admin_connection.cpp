@@ -47,15 +47,9 @@ Answer AdminConnection::outcome(Clock::time_point start) {
     return answer;
 }
 
-Answer AdminConnection::connect() {
-    const auto start = network_.clock().now();
-    (void)connect_by(start + config_.node_timeout);
-    return outcome(start);
-}
-
 Answer AdminConnection::ask(std::span<const std::string_view> words) {
     const auto start = network_.clock().now();
-    if (connect_by(start + config_.node_timeout)) {
+    if (connect_by(start + config_.node_timeout) && !words.empty()) {
         connection_->ask(words);
         wait(start + config_.node_timeout, [this] { return connection_->pending().answer() != nullptr; });
     }

@@ -47,10 +47,10 @@ public:
 
     /// Connects unless that was done before. Returns no error if the server has accepted the connection and
     /// answers.
-    Answer connect();
+    Answer connect() { return ask({}); }
 
-    /// Sends a command and returns the reply. Blocks for `timeout` at most. After a failure that was not a
-    /// reply of the server, every further call fails at once.
+    /// Sends a command, unless there are no words, and returns the reply. Blocks for `timeout` at most. After
+    /// a failure that was not a reply of the server, every further call fails at once.
     Answer ask(std::span<const std::string_view> words);
     Answer ask(std::initializer_list<std::string_view> words) {
         return ask(std::span{words.begin(), words.size()});

@@ -96,15 +96,6 @@ private:
         return before;
     }
 
-    /// Returns the text behind the first `mark` and removes both from `text`. Returns an empty text if there
-    /// is no mark.
-    static std::string_view cut_after(std::string_view& text, char mark) {
-        const auto before = text.substr(0, text.find(mark));
-        const auto after = text.substr(std::min(before.size() + 1, text.size()));
-        text = before;
-        return after;
-    }
-
     void read_redis(std::string_view scheme, std::string_view rest) {
         endpoint_.tls.enabled = scheme.starts_with("rediss");
         const auto kind = scheme.substr(std::min<std::size_t>(scheme.size(), endpoint_.tls.enabled ? 6 : 5));
@@ -115,8 +106,9 @@ private:
                  "must be redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or "
                  "rediss+cluster",
                  scheme);
-        const auto query = cut_after(rest, '?');
-        const auto path = cut_after(rest, '/');
+        auto query = rest;
+        auto path = detail::cut_word(query, '?');
+        rest = detail::cut_word(path, '/');
         if (has_sentinels) return read_sentinels(rest, path, query);
         read_user(rest);
         if (is_cluster)
@@ -188,7 +180,8 @@ private:
     }
 
     void read_unix(std::string_view rest) {
-        const auto query = cut_after(rest, '?');
+        auto query = rest;
+        rest = detail::cut_word(query, '?');
         const auto slash = rest.find('/');
         if (slash == rest.npos || slash + 1 == rest.size())
             fail("socket path", "must be absolute, as in unix:///run/redis.sock");
@@ -212,7 +205,7 @@ private:
     template <class FieldOf>
     void read_query(std::string_view query, std::string_view known, FieldOf field_of) {
         while (!query.empty()) {
-            auto pair = std::exchange(query, cut_after(query, '&'));
+            auto pair = detail::cut_word(query, '&');
             const auto name = cut_before(pair, "=");
             auto* const field = name ? field_of(*name) : nullptr;
             if (!field)
