@@ -71,10 +71,9 @@ ClusterServer RedisCluster::server_at(const detail::ServerAddress& address, std:
 // ---- The list
 
 void RedisCluster::redirected(const detail::Redirection& to, std::string_view asked) {
-    const bool moved = to.kind == detail::Redirection::Kind::moved;
     const std::lock_guard guard{mutex_};
-    moving_[to.slot] = !moved;
-    if (!moved) return;
+    moving_[to.slot] = to.asking;
+    if (to.asking) return;
     outdated_ = true;
     hosts_are_unknown_ = to.to.host.empty();
     if (const auto index = index_locked(to.to, asked); index != none)
@@ -139,7 +138,7 @@ void RedisCluster::keep(const detail::PendingReply& release, const detail::Redir
     const auto server = server_at(to.to, asked);
     if (!server) return;
     detail::PendingReplies kept;
-    kept.add_repetition(release).asking = to.kind == detail::Redirection::Kind::ask;
+    kept.add_repetition(release).asking = to.asking;
     server->server->kept().keep(std::move(kept), true);
     ++debts_;
 }

@@ -342,16 +342,16 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
     const auto to = *detail::parse_redirection(answer.reply.text);
     contacts_[node].node->server().succeeded();
     auto* const target = group_.table_.redirected(*contacts_[node].node, to);
-    const bool follows = target && round_.requests().size() == 1 && round_.on_redirected(node, to.kind, now_);
+    const bool follows =
+        target && round_.requests().size() == 1 && round_.on_redirected(node, to.asking, now_);
     if (!follows) {
         if (answer.releases())
             contacts_[node].node->cluster()->keep(answer, to, contacts_[node].node->host());
         return false;
     }
-    const bool asking = to.kind == detail::Redirection::Kind::ask;
     detail::PendingReplies releases;
-    if (answer.releases()) releases.add_repetition(answer).asking = asking;
-    move_to(node, {target, asking}, std::move(releases));
+    if (answer.releases()) releases.add_repetition(answer).asking = to.asking;
+    move_to(node, {target, to.asking}, std::move(releases));
     return true;
 }
 

@@ -24,13 +24,10 @@ struct ServerAddress {
     bool operator==(const ServerAddress&) const = default;
 };
 
-/// An error reply that names another server for a slot.
+/// An error reply that names another server for a slot: MOVED if the slot belongs to that server, or ASK if
+/// the slot is being moved there, and the key is no longer at the server that was asked.
 struct Redirection {
-    enum class Kind : std::uint8_t {
-        moved,  ///< The slot belongs to this server.
-        ask     ///< The slot is being moved there, and the key is no longer at the server that was asked. The
-                ///< command must be sent behind ASKING.
-    } kind{};
+    bool asking = false;  ///< true for ASK: the command must be sent behind ASKING
     std::uint16_t slot = 0;
     ServerAddress to{};
 };
@@ -68,7 +65,7 @@ inline std::optional<Redirection> parse_redirection(std::string_view error) noex
     const auto slot = whole_number<std::uint16_t>(cut_word(error), cluster_slots - 1);
     const auto to = parse_server_address(cut_word(error));
     if (!slot || !to || !error.empty()) return std::nullopt;
-    return Redirection{kind == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved, *slot, *to};
+    return Redirection{kind == "ASK", *slot, *to};
 }
 
 /// Parses the slots at the end of a line of CLUSTER NODES: "0-5460", "7000", or "[93->-id]" for a slot that

@@ -152,7 +152,6 @@
 
 #include "../wire/reply.hpp"
 #include "../wire/verbs.hpp"
-#include "cluster_map.hpp"
 #include "connection_choice.hpp"
 
 #include <algorithm>
@@ -334,10 +333,10 @@ public:
     /// Records that a server of the node, which is a Redis Cluster, has executed nothing, and has named
     /// another server. Returns true if the commands must be sent there. This is so for the first MOVED and
     /// the first ASK, before the deadline of the node. The driver then joins another connection.
-    bool on_redirected(std::size_t node, Redirection::Kind kind, Clock::time_point now) noexcept {
+    bool on_redirected(std::size_t node, bool asking, Clock::time_point now) noexcept {
         auto& it = nodes_[node];
-        auto& followed = kind == Redirection::Kind::moved ? it.followed_moved : it.followed_ask;
-        if (std::exchange(followed, true) || now >= it.deadline) return false;
+        if (std::exchange(asking ? it.followed_ask : it.followed_moved, true) || now >= it.deadline)
+            return false;
         for (std::size_t i = 0; i < requests_.size(); ++i)
             if (includes(node, i)) tallies_[i][node].sent = false;
         return true;

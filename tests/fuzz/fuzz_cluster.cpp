@@ -31,14 +31,12 @@ void check_list(RedisCluster& cluster, const std::string& nodes) {
 void check_redirection(RedisCluster& cluster, std::string_view error) {
     const auto to = detail::parse_redirection(error);
     if (!to) return;
-    const auto again = std::string{to->kind == detail::Redirection::Kind::ask ? "ASK " : "MOVED "} +
-                       std::to_string(to->slot) + " " + std::string{to->to.host} + ":" +
-                       std::to_string(to->to.port);
+    const auto again = std::string{to->asking ? "ASK " : "MOVED "} + std::to_string(to->slot) + " " +
+                       std::string{to->to.host} + ":" + std::to_string(to->to.port);
     const auto same = detail::parse_redirection(again);
     require(same && same->slot == to->slot && same->to == to->to, "a redirection can be written again");
     cluster.redirected(*to, "asked");
-    if (to->kind == detail::Redirection::Kind::ask)
-        return require(cluster.is_moving(to->slot), "it is moving");
+    if (to->asking) return require(cluster.is_moving(to->slot), "it is moving");
     const auto server = cluster.server_of(to->slot);
     if (cluster.servers().size() < RedisCluster::most_servers)
         require(server && server->endpoint.port == to->to.port, "the slot has moved");

@@ -21,12 +21,12 @@ ServerAddress address_in(std::string_view error) {
 TEST(Redirections, NameASlotAndAServer) {
     const auto moved = parse_redirection("MOVED 3999 127.0.0.1:6381");
     ASSERT_TRUE(moved);
-    EXPECT_EQ(moved->kind, Redirection::Kind::moved);
+    EXPECT_FALSE(moved->asking);
     EXPECT_EQ(moved->slot, 3999);
     EXPECT_EQ(moved->to, (ServerAddress{"127.0.0.1", 6381}));
     const auto ask = parse_redirection("ASK 16383 redis-2.local:7000");
     ASSERT_TRUE(ask);
-    EXPECT_EQ(ask->kind, Redirection::Kind::ask);
+    EXPECT_TRUE(ask->asking);
     EXPECT_EQ(ask->slot, 16383);
     EXPECT_EQ(ask->to, (ServerAddress{"redis-2.local", 7000}));
 }

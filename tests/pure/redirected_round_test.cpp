@@ -14,7 +14,8 @@ namespace redlock::detail::redirected_round_test {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = Redirection::Kind;
+constexpr bool moved = false;  // Redirection::asking
+constexpr bool ask = true;
 
 constexpr Clock::time_point start{1h};
 
@@ -34,15 +35,15 @@ struct RedirectedRound : testing::Test {
 };
 
 TEST_F(RedirectedRound, FollowsOneMovedAndOneAsk) {
-    EXPECT_TRUE(round.on_redirected(0, Kind::moved, start));
-    EXPECT_TRUE(round.on_redirected(0, Kind::ask, start));
-    EXPECT_FALSE(round.on_redirected(0, Kind::moved, start));
-    EXPECT_FALSE(round.on_redirected(0, Kind::ask, start));
+    EXPECT_TRUE(round.on_redirected(0, moved, start));
+    EXPECT_TRUE(round.on_redirected(0, ask, start));
+    EXPECT_FALSE(round.on_redirected(0, moved, start));
+    EXPECT_FALSE(round.on_redirected(0, ask, start));
 }
 
 TEST_F(RedirectedRound, HasSentNothingToTheServerThatHasRedirectedIt) {
     EXPECT_TRUE(tallies[0][0].sent);
-    EXPECT_TRUE(round.on_redirected(0, Kind::moved, start));
+    EXPECT_TRUE(round.on_redirected(0, moved, start));
     EXPECT_FALSE(tallies[0][0].sent);
     round.on_join(0, true);
     EXPECT_TRUE(round.is_connecting(0));
@@ -54,7 +55,7 @@ TEST_F(RedirectedRound, HasSentNothingToTheServerThatHasRedirectedIt) {
 }
 
 TEST_F(RedirectedRound, FollowsNothingAfterItsDeadline) {
-    EXPECT_FALSE(round.on_redirected(0, Kind::moved, start + 50ms));
+    EXPECT_FALSE(round.on_redirected(0, moved, start + 50ms));
     EXPECT_TRUE(tallies[0][0].sent) << "the vote will say what has become of the command";
 }
 

@@ -17,7 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Kind = detail::Redirection::Kind;
+constexpr bool moved = false;  // Redirection::asking
+constexpr bool ask = true;
 
 constexpr Clock::time_point start{1h};
 constexpr auto* two_servers =
@@ -85,13 +86,13 @@ TEST_F(Servers, HaveTwoNames) {
 
 TEST_F(Servers, MoveOneSlot) {
     cluster.learn(two_servers, "seed");
-    cluster.redirected({Kind::moved, 5, {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster.redirected({moved, 5, {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_EQ(serving(5), "10.0.0.2:7002");
     EXPECT_EQ(serving(6), "10.0.0.1:7001");
 }
 
 TEST_F(Servers, WithoutAHostHaveTheOneThatWasAsked) {
-    cluster.redirected({Kind::moved, 5, {"", 7942}}, "10.0.0.9");
+    cluster.redirected({moved, 5, {"", 7942}}, "10.0.0.9");
     EXPECT_EQ(serving(5), "10.0.0.9:7942");
     cluster.learn(two_servers, "10.0.0.9");
     EXPECT_EQ(serving(6), "10.0.0.9:7001") << "clients cannot reach the addresses in the list";
@@ -99,7 +100,7 @@ TEST_F(Servers, WithoutAHostHaveTheOneThatWasAsked) {
 
 TEST_F(Servers, AreNotUnlimited) {
     for (int i = 0; i < 5000; ++i)
-        cluster.redirected({Kind::moved, 5, {"h", static_cast<std::uint16_t>(i + 1)}}, "seed");
+        cluster.redirected({moved, 5, {"h", static_cast<std::uint16_t>(i + 1)}}, "seed");
     EXPECT_EQ(cluster.servers().size(), RedisCluster::most_servers);
     cluster.learn(two_servers, "seed");
     EXPECT_EQ(serving(0), "10.0.0.1:7001") << "those that nobody uses are forgotten";
@@ -128,8 +129,8 @@ TEST_F(Servers, ThatRefuseTheListAreAskedAgainInASecondAtMost) {
 
 TEST_F(Servers, GetTheReleasesThatAreRedirectedToThem) {
     cluster.learn(two_servers, "seed");
-    cluster.keep(release_of("foo"), {Kind::moved, 12182, {"10.0.0.1", 7001}}, "10.0.0.2");
-    cluster.keep(release_of("bar"), {Kind::ask, 5061, {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster.keep(release_of("foo"), {moved, 12182, {"10.0.0.1", 7001}}, "10.0.0.2");
+    cluster.keep(release_of("bar"), {ask, 5061, {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_EQ(cluster.debts(), 2U);
     EXPECT_THAT(debts_of(*cluster.server_of(0)), ElementsAre("foo"));
     EXPECT_THAT(debts_of(*cluster.server_of(16383)), ElementsAre("ASKING bar"));
@@ -138,7 +139,7 @@ TEST_F(Servers, GetTheReleasesThatAreRedirectedToThem) {
 TEST_F(Servers, GetTheReleasesOfOneThatServesNoSlotAnyMore) {
     cluster.learn(two_servers, "seed");
     const auto former = cluster.server_of(16383);
-    cluster.keep(release_of("foo"), {Kind::moved, 12182, {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster.keep(release_of("foo"), {moved, 12182, {"10.0.0.2", 7002}}, "10.0.0.1");
     cluster.learn(
         "a 10.0.0.1:7001@1 master - 0 0 1 connected 0-8191\n"
         "b 10.0.0.3:7003@1 master - 0 0 3 connected 8192-16383\n",
@@ -181,7 +182,7 @@ TEST(RequestsByServer, MakesAPartForEachServer) {
 TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
     const auto cluster = std::make_shared<RedisCluster>(config_of());
     cluster->learn(two_servers, "seed");
-    cluster->redirected({Kind::ask, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster->redirected({ask, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
     const std::array<std::vector<std::string>, 4> resources{{{"foo"}, {"bar"}, {"{foo}:2"}, {"{bar}:2"}}};
     std::vector<Request> requests;
     for (const auto& it : resources) requests.push_back({.command = {.resources = it}});
@@ -195,7 +196,7 @@ TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
         return result;
     };
     EXPECT_THAT(sizes(), ElementsAre(1U, 2U, 1U));
-    cluster->redirected({Kind::moved, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster->redirected({moved, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_THAT(sizes(), ElementsAre(2U, 2U));
 }
 
