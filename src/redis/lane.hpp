@@ -114,8 +114,9 @@ public:
         with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
     };
 
-    /// Makes one round, and blocks while it lasts. Requires that the requests fit_in_one_round(). Returns
-    /// false, and does nothing, if the lane is closed, because there is nothing to follow any more.
+    /// Makes one round, and blocks while it lasts. Requires that the requests can share a round
+    /// (RequestsByServer). Returns false, and does nothing, if the lane is closed, because there is nothing
+    /// to follow any more.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Patience patience = Patience::with_grace);
 

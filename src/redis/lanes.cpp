@@ -186,11 +186,6 @@ private:
 
 void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
-    if (!NodeGroup::fit_in_one_round(requests)) {
-        for (std::size_t i = 0; i < requests.size(); ++i)
-            ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
-        return;
-    }
     for (RequestsByServer parts{shared_.clusters(), requests, tallies}; parts.next();)
         make_round(parts.requests(), limits, parts.tallies());
 }

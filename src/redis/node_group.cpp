@@ -1,6 +1,5 @@
 #include "node_group.hpp"
 
-#include "../wire/verbs.hpp"
 #include "group_waiter.hpp"
 
 #include <algorithm>
@@ -75,14 +74,6 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
 }
 
 // ---- Rounds
-
-/// The requests of one round share one connection to each node, but a release must follow its own SET
-/// (pending_replies.hpp), and also goes to nodes in back-off. So only extensions can share a round.
-bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
-    return requests.size() == 1 || std::ranges::all_of(requests, [](const Request& it) {
-               return detail::effect_of(it.command) == detail::KeyEffect::extends;
-           });
-}
 
 Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();

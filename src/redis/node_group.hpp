@@ -30,9 +30,6 @@ public:
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
 
-    /// Returns true if the requests can share one round. This is so for a single request and for extensions.
-    static bool fit_in_one_round(std::span<const Request> requests) noexcept;
-
     // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each turn, it
     // continues with its rounds, calls write_collected(), waits for the poll entries, and calls take_ready().
 
@@ -59,7 +56,7 @@ public:
 
     /// See NodeTable::nodes().
     std::span<Node* const> nodes() const noexcept { return table_.nodes(); }
-    /// Returns the nodes that are Redis Clusters. Several extensions on them are split by RequestsByServer.
+    /// Returns the nodes that are Redis Clusters, for RequestsByServer.
     const RedisClusters& clusters() const noexcept { return table_.clusters(); }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Returns how long a round takes at most. If it awaits no answers, it waits for connections that are

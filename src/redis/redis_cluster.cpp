@@ -171,14 +171,20 @@ void RedisCluster::move_releases_locked(const NodeConfig& former) {
 
 RequestsByServer::RequestsByServer(const RedisClusters& clusters, std::span<const Request> requests,
                                    std::span<Tally> tallies)
-    : all_(requests), all_tallies_(tallies), parts_(requests.size() == 1 || clusters.empty() ? 1 : 0) {
+    : all_(requests), all_tallies_(tallies) {
+    const bool may_share = std::ranges::all_of(requests, [](const Request& it) {
+        return detail::effect_of(it.command) == detail::KeyEffect::extends;
+    });
+    if (requests.size() == 1 || (may_share && clusters.empty())) parts_ = 1;
     if (parts_ == 1) return;
     std::map<std::vector<ClusterServer>, std::size_t> known;
     for (const auto& request : all_) {
         const auto slot = detail::slot_of(request.command.resources.front());
         std::vector<ClusterServer> servers;
         for (const auto& cluster : clusters) servers.push_back(cluster->server_of(slot));
-        const bool alone = std::ranges::any_of(clusters, [&](const auto& it) { return it->is_moving(slot); });
+        const bool alone = !may_share || std::ranges::any_of(clusters, [slot](const auto& it) {
+            return it->is_moving(slot);
+        });
         const auto number = alone ? parts_ : known.emplace(std::move(servers), parts_).first->second;
         numbers_.push_back(number);
         if (number == parts_) ++parts_;

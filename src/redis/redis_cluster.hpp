@@ -103,9 +103,12 @@ private:
 
 using RedisClusters = std::vector<std::shared_ptr<RedisCluster>>;
 
-/// The requests of a batch, in parts that can each be one round. Without a Redis Cluster, there is one part.
-/// Otherwise all requests of a part have the same servers. A request whose slot is being moved is a part of
-/// its own, because only a round with one request follows redirections.
+/// The requests of a batch, in parts that can each be one round:
+///
+/// - Only extensions share a part. The requests of one round share one connection to each node, but a release
+///   must follow its own SET (pending_replies.hpp), and also goes to nodes in back-off.
+/// - If a node is a Redis Cluster, all requests of a part have the same servers. A request whose slot is
+///   being moved is a part of its own, because only a round with one request follows redirections.
 ///
 ///     for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)
 ///         make_round(parts.requests(), parts.tallies());
@@ -128,7 +131,7 @@ private:
     const std::span<const Request> all_;
     const std::span<Tally> all_tallies_;
     std::vector<std::size_t> numbers_{};  // of the part, for each request; empty if there is one part
-    std::size_t parts_;
+    std::size_t parts_ = 0;
     std::size_t present_ = 0;  // the number of the present part + 1
     std::vector<Request> part_{};
     std::vector<Tally> part_tallies_{};

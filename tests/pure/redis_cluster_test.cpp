@@ -163,7 +163,8 @@ TEST(RequestsByServer, MakesAPartForEachServer) {
     cluster->learn(two_servers, "seed");
     const std::array<std::vector<std::string>, 3> resources{{{"foo"}, {"bar"}, {"{foo}:2"}}};
     std::vector<Request> requests;
-    for (const auto& it : resources) requests.push_back({.command = {.resources = it}});
+    for (const auto& it : resources)
+        requests.push_back({.command = {.verb = Verb::compare_and_expire, .resources = it}});
     const auto names = std::make_shared<const std::vector<std::string>>(1, "a");
     std::vector<Tally> tallies(3, Tally{names});
     std::vector<std::size_t> sizes;
@@ -185,7 +186,8 @@ TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
     cluster->redirected({ask, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
     const std::array<std::vector<std::string>, 4> resources{{{"foo"}, {"bar"}, {"{foo}:2"}, {"{bar}:2"}}};
     std::vector<Request> requests;
-    for (const auto& it : resources) requests.push_back({.command = {.resources = it}});
+    for (const auto& it : resources)
+        requests.push_back({.command = {.verb = Verb::compare_and_expire, .resources = it}});
     const auto names = std::make_shared<const std::vector<std::string>>(1, "a");
     std::vector<Tally> tallies(4, Tally{names});
     const RedisClusters clusters{cluster};

@@ -7,13 +7,20 @@
 namespace redlock::test::rounds_in_steps_test {
 namespace {
 
-TEST(RoundInSteps, OnlyExtensionsShareARound) {
+TEST(RequestsByServer, LetsOnlyExtensionsShareARound) {
     const RoundDriverWorld world{1};
     const auto extension = world.request(Verb::compare_and_expire, "A");
     const auto release = world.request(Verb::compare_and_delete, "A");
-    EXPECT_TRUE(NodeGroup::fit_in_one_round(std::array{release}));
-    EXPECT_TRUE(NodeGroup::fit_in_one_round(std::array{extension, extension}));
-    EXPECT_FALSE(NodeGroup::fit_in_one_round(std::array{release, release}));
+    const auto rounds_of = [](std::vector<Request> requests) {
+        const RedisClusters clusters;
+        std::vector<Tally> tallies(requests.size());
+        std::size_t count = 0;
+        for (RequestsByServer parts{clusters, requests, tallies}; parts.next();) ++count;
+        return count;
+    };
+    EXPECT_EQ(rounds_of({release}), 1U);
+    EXPECT_EQ(rounds_of({extension, extension}), 1U);
+    EXPECT_EQ(rounds_of({release, release}), 2U);
 }
 
 /// A loop over three nodes, and a lock.
