@@ -8,7 +8,7 @@
 namespace redlock {
 
 NodeTable::NodeTable(const std::vector<NodeConfig>& configs, Network& network, Node::Options options)
-    : network_(network), options_(options), debts_(configs.size()) {
+    : network_(network), options_(options) {
     for (const auto& config : configs) {
         const auto& cluster = config.cluster;
         nodes_.push_back(&add_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
@@ -68,14 +68,9 @@ void NodeTable::leave_former_servers(Clock::time_point now) {
 }
 
 void NodeTable::find_debtors() {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const auto& cluster = nodes_[i]->cluster();
-        const auto debts = cluster ? cluster->debts() : 0;
-        if (debts == debts_[i]) continue;
-        for (const auto& server : cluster->servers())
-            if (!server->server->kept().none()) (void)node_of(i, server);
-        debts_[i] = debts;
-    }
+    for (const auto* const node : nodes_)
+        if (node->cluster())
+            for (const auto& server : node->cluster()->debtors()) (void)node_of(node->index(), server);
 }
 
 }  // namespace redlock

@@ -9,7 +9,6 @@
 #include "redis_cluster.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -64,9 +63,8 @@ private:
     const Node::Options options_;
     RedisClusters clusters_{};
     std::vector<std::unique_ptr<Node>> all_{};
-    std::vector<Node*> nodes_{};          // constant after construction
-    std::size_t turn_ = 0;                // of the server that is tried next if all have failed
-    std::vector<std::uint64_t> debts_{};  // RedisCluster::debts() when find_debtors() has looked last
+    std::vector<Node*> nodes_{};  // constant after construction
+    std::size_t turn_ = 0;        // of the server that is tried next if all have failed
 };
 
 }  // namespace redlock

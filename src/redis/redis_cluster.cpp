@@ -50,6 +50,14 @@ std::vector<ClusterServer> RedisCluster::servers() const {
     return result;
 }
 
+std::vector<ClusterServer> RedisCluster::debtors() const {
+    const std::lock_guard guard{mutex_};
+    std::vector<ClusterServer> result;
+    for (const auto& it : servers_)
+        if (!it.server->server->kept().none()) result.push_back(it.server);
+    return result;
+}
+
 std::size_t RedisCluster::index_locked(const detail::ServerAddress& address, std::string_view asked) {
     const auto host = address.host.empty() ? asked : address.host;
     const auto it = std::ranges::find_if(servers_, [&](const Known& known) {
@@ -140,7 +148,6 @@ void RedisCluster::keep(const detail::PendingReply& release, const detail::Redir
     detail::PendingReplies kept;
     kept.add_repetition(release).asking = to.asking;
     server->server->kept().keep(std::move(kept), true);
-    ++debts_;
 }
 
 bool RedisCluster::has_replaced(const NodeConfig& server) {
@@ -164,7 +171,6 @@ void RedisCluster::move_releases_locked(const NodeConfig& former) {
                            std::move(kept));
     });
     for (auto& [server, kept] : moved) server->keep(std::move(kept), true);
-    ++debts_;
 }
 
 // ---- RequestsByServer

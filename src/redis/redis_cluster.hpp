@@ -42,6 +42,8 @@ public:
     ClusterServer server_of(std::uint16_t slot) const;
     /// Returns all servers that are known, the seeds first.
     std::vector<ClusterServer> servers() const;
+    /// Returns the servers that have to get a kept release.
+    std::vector<ClusterServer> debtors() const;
     /// Returns the server at an address. `asked` is the host of the server that has named the address.
     /// Returns null if there are too many servers.
     ClusterServer server_at(const detail::ServerAddress& address, std::string_view asked);
@@ -70,8 +72,6 @@ public:
     void keep(const detail::PendingReply& release, const detail::Redirection& to, std::string_view asked);
     /// Returns true if other servers serve the slots that this one has had. Then gives its releases to them.
     bool has_replaced(const NodeConfig& server);
-    /// Returns a number that grows with each kept release.
-    std::uint64_t debts() const noexcept { return debts_; }
 
 private:
     /// Whether a server serves slots by the last list, has served some by an earlier one only, or neither.
@@ -98,7 +98,6 @@ private:
 
     std::atomic<bool> was_answered_{false};  // the servers have named one another, or have refused to
     std::atomic<bool> outdated_{true};
-    std::atomic<std::uint64_t> debts_{0};
 };
 
 using RedisClusters = std::vector<std::shared_ptr<RedisCluster>>;
