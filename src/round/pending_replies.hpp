@@ -270,37 +270,26 @@ public:
         for (auto i = answered_; i < size_; ++i)
             if (at(i).may_be_repeated() && at(i).repeats > 0) --at(i).repeats;
     }
-    /// Records that the pending releases must not be repeated: all of them, or those of one requester.
-    void never_repeat(const Requester* requester = nullptr) noexcept {
-        for (auto i = answered_; i < size_; ++i)
-            if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
+    /// Records that the pending releases must not be repeated.
+    void never_repeat() noexcept {
+        for (auto i = answered_; i < size_; ++i) at(i).repeats = max_release_repeats;
     }
     /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
     PendingReplies take_releases(const Requester& requester) {
-        PendingReplies taken;
-        for (auto i = answered_; i < size_; ++i)
-            if (at(i).releases() && at(i).requester == &requester) taken.add_repetition(at(i));
-        never_repeat(&requester);
-        return taken;
+        return take_if([&](std::size_t i) { return at(i).releases() && at(i).requester == &requester; });
     }
 
     /// Forgets the pending releases that may be sent on another connection although this one is not broken,
     /// and returns an object that repeats them instead. These releases have no requester, were not sent again
     /// before, and do not follow a pending SET, which could be executed after them.
     PendingReplies take_repeatable_releases() {
-        const auto is_repeatable = [this](std::size_t i) {
+        return take_if([this](std::size_t i) {
             const auto& it = at(i);
             if (!it.releases() || it.requester || it.repeats > 0) return false;
             for (auto before = answered_; before < i; ++before)
                 if (at(before).binds() && at(before).owner == it.owner) return false;
             return true;
-        };
-        PendingReplies taken;
-        for (auto i = answered_; i < size_; ++i)
-            if (is_repeatable(i)) taken.add_repetition(at(i));
-        for (auto i = answered_; i < size_; ++i)
-            if (is_repeatable(i)) at(i).effect = KeyEffect::none;
-        return taken;
+        });
     }
 
     // ---- What must follow on this connection
@@ -361,6 +350,17 @@ public:
     }
 
 private:
+    /// Forgets them only when all are taken, because there may be no memory for one.
+    template <class Test>
+    PendingReplies take_if(Test is_taken) {
+        PendingReplies taken;
+        for (auto i = answered_; i < size_; ++i)
+            if (is_taken(i)) taken.add_repetition(at(i));
+        for (auto i = answered_; i < size_; ++i)
+            if (is_taken(i)) at(i).effect = KeyEffect::none;
+        return taken;
+    }
+
     template <class Function>
     void for_each_late(Function function) const {
         for (auto i = answered_; i < size_; ++i)
