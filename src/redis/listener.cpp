@@ -23,13 +23,11 @@ Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
 
 void Listener::advance() {
     connection_->advance();
-    if (!connection_->ready() || confirmed_) return;
-    if (!std::exchange(subscribed_, true)) return connection_->subscribe(channel_);
-    if (!connection_->pending().answer()) return;
-    const auto& reply =
-        connection_->pending().answer()->reply;  // Connection::take_reply() keeps messages elsewhere
-    confirmed_ = reply.kind == detail::Reply::Kind::list;
-    if (!confirmed_) connection_->fail(detail::cause_of(reply), connection_->quoted(reply.text));
+    if (!connection_->ready()) return;
+    const auto* const answer = connection_->pending().answer();
+    if (!answer && connection_->pending().none()) return connection_->subscribe(channel_);
+    if (answer && answer->reply.kind != detail::Reply::Kind::list)
+        connection_->fail(detail::cause_of(answer->reply), connection_->quoted(answer->reply.text));
 }
 
 bool Listener::has_issued(std::string_view text) const noexcept {

@@ -27,8 +27,9 @@ public:
 
     Connection& connection() noexcept { return *connection_; }
 
-    /// Returns true if the server has confirmed the subscription and the connection is not broken.
-    bool listens() const noexcept { return confirmed_ && !connection_->broken(); }
+    /// Returns true if the server has confirmed the subscription and the connection is not broken. The answer
+    /// to SUBSCRIBE is never taken, and Connection::take_reply() keeps messages elsewhere.
+    bool listens() const noexcept { return connection_->ready() && connection_->pending().answer(); }
 
     /// Connects, subscribes and reads as far as the socket allows without blocking.
     void advance();
@@ -63,8 +64,6 @@ public:
 private:
     const std::unique_ptr<Connection> connection_;
     std::string channel_{};
-    bool subscribed_ = false;  // SUBSCRIBE was sent
-    bool confirmed_ = false;
     std::uint64_t tickets_ = 0;
     Clock::time_point next_read_{};
 };
