@@ -85,7 +85,6 @@
 #include <redlock/src/redis/node.cpp>
 #include <redlock/src/redis/node_config.cpp>
 #include <redlock/src/redis/node_group.cpp>
-#include <redlock/src/redis/node_table.cpp>
 #include <redlock/src/redis/redis_cluster.cpp>
 #include <redlock/src/redis/redis_nodes.cpp>
 #include <redlock/src/redis/reply_parser.cpp>

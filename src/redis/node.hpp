@@ -1,5 +1,5 @@
 // The client's side of one node: its connections in one lane (Link), and the listeners that no waiter uses
-// (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeTable).
+// (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeGroup).
 //
 // A round calls refresh() and join(), and then the functions of the Link until it leaves the Link.
 #pragma once

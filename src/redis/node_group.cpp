@@ -1,9 +1,11 @@
 #include "node_group.hpp"
 
+#include "../round/cluster_slots.hpp"
 #include "group_waiter.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace redlock {
 
@@ -11,12 +13,13 @@ using namespace std::chrono_literals;
 
 NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
                      Writes writes)
-    : options_(options),
-      network_(network),
-      table_(configs, network_,
-             {.max_idle = options_.max_idle,
-              .observed = options_.observer != nullptr,
-              .collects = writes == Writes::collected}) {}
+    : options_(options), network_(network), writes_(writes) {
+    for (const auto& config : configs) {
+        const auto& cluster = config.cluster;
+        nodes_.push_back(&add_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
+        if (cluster) clusters_.push_back(cluster);
+    }
+}
 
 NodeGroup::~NodeGroup() {
     if (!closed_) close(std::array{this});
@@ -30,10 +33,10 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
         const auto attempt = [&](Clock::time_point deadline) {
             // The releases of broken connections get one more attempt, even if the node is not trusted.
             for (const auto* const group : groups)
-                for (const auto& node : group->table_.all()) node->server().kept().permit_attempt();
+                for (const auto& node : group->all_) node->server().kept().permit_attempt();
             bool done = send_the_rest(groups, deadline, true);
             for (const auto* const group : groups)
-                for (const auto& node : group->table_.all()) done = done && node->server().kept().none();
+                for (const auto& node : group->all_) done = done && node->server().kept().none();
             return done;
         };
         // The first attempt may find that a server is busy.
@@ -47,7 +50,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
 
 void NodeGroup::give_up() noexcept {
     closed_ = true;
-    for (const auto& node : table_.all()) node->close_connections(network_.clock().now());
+    for (const auto& node : all_) node->close_connections(network_.clock().now());
 }
 
 bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats) {
@@ -61,9 +64,9 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         entries.clear();
         // The server of a Redis Cluster that must get a release may be one that was not used before. It is
         // enough if one of the groups finds it, because all share the kept releases.
-        if (repeats) groups.front()->table_.find_debtors();
+        if (repeats) groups.front()->find_debtors();
         for (const auto* const group : groups)
-            for (const auto& node : group->table_.all()) node->append_unfinished(owing, repeats);
+            for (const auto& node : group->all_) node->append_unfinished(owing, repeats);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // A kept release may become due meanwhile, so the loop must not wait for long.
@@ -73,13 +76,75 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
     return false;
 }
 
+// ---- The choice of a Node
+
+Node& NodeGroup::add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index) {
+    config.cluster = std::move(cluster);
+    const Node::Options options{.max_idle = options_.max_idle,
+                                .observed = options_.observer != nullptr,
+                                .collects = writes_ == Writes::collected,
+                                .index = index,
+                                .position = all_.size()};
+    return *all_.emplace_back(std::make_unique<Node>(std::move(config), network_, options));
+}
+
+Node& NodeGroup::node_of(std::size_t index, const ClusterServer& server) {
+    for (const auto& node : all_)
+        if (node->is_of(*server)) return *node;
+    return add_node(*server, nodes_[index]->cluster(), index);
+}
+
+Node* NodeGroup::served_by(std::size_t index, const Command& command) {
+    const auto server = nodes_[index]->cluster()->server_of(detail::slot_of(command.resources.front()));
+    return server ? &node_of(index, server) : nullptr;
+}
+
+NodeGroup::Route NodeGroup::route_in_cluster(std::size_t index, const Command& command,
+                                             Clock::time_point now) {
+    const auto& cluster = nodes_[index]->cluster();
+    if (!acquires(command.verb))
+        for (const auto& node : all_)
+            if (const auto* const set =
+                    node->index() == index ? node->binding_command_of(command.owner) : nullptr)
+                return {node.get(), set->asking};
+    auto* const serving = served_by(index, command);
+    if (serving && (serving->trusted(now) || !cluster->refresh_is_due(now))) return {serving};
+    auto servers = cluster->servers();
+    const auto other =
+        std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).trusted; });
+    if (other != servers.end()) return {&node_of(index, *other)};
+    // All have failed. They are tried in turn, because any of them can name the server of the slot.
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        const auto& server = servers[turn_++ % servers.size()];
+        if (server->server->health(now).probe_due) return {&node_of(index, server)};
+    }
+    return {serving ? serving : nodes_[index]};
+}
+
+Node* NodeGroup::redirected(const Node& from, const detail::Redirection& to) {
+    const auto server = from.cluster()->server_at(to.to, from.host());
+    return server ? &node_of(from.index(), server) : nullptr;
+}
+
+void NodeGroup::prepare_clusters(Clock::time_point now) {
+    if (clusters_.empty()) return;
+    find_debtors();
+    for (std::size_t i = 0; i < all_.size(); ++i)  // a user that leaves may begin another Node
+        if (all_[i]->cluster()) all_[i]->leave_former_server(now);
+}
+
+void NodeGroup::find_debtors() {
+    for (const auto* const node : nodes_)
+        if (node->cluster())
+            for (const auto& server : node->cluster()->debtors()) (void)node_of(node->index(), server);
+}
+
 // ---- Rounds
 
 Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
     // The first node is the last, as in QuorumRound::next_to_ask().
-    for (auto i = table_.all().size(); i > 0; --i)
-        next = std::min(next, table_.all()[i - 1]->write_collected(now));
+    for (auto i = all_.size(); i > 0; --i) next = std::min(next, all_[i - 1]->write_collected(now));
     return next;
 }
 
@@ -87,32 +152,31 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
 /// write_collected() has written it.
 Rest NodeGroup::write_all(Clock::time_point now) {
     auto rest = Rest::nothing;
-    for (std::size_t i = 0; i < table_.all().size(); ++i)
-        rest = std::max(rest, table_.all()[i]->write_all(now));
+    for (std::size_t i = 0; i < all_.size(); ++i) rest = std::max(rest, all_[i]->write_all(now));
     return rest;
 }
 
 void NodeGroup::give_up_unwritten(Clock::time_point now) {
-    for (std::size_t i = 0; i < table_.all().size(); ++i) table_.all()[i]->give_up_unwritten(now);
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->give_up_unwritten(now);
 }
 
 bool NodeGroup::check_silence(Clock::time_point now) {
     bool any = false;
-    for (std::size_t i = 0; i < table_.all().size(); ++i) any = table_.all()[i]->check_silence(now) || any;
+    for (std::size_t i = 0; i < all_.size(); ++i) any = all_[i]->check_silence(now) || any;
     return any;
 }
 
 void NodeGroup::add_late_replies(detail::LateReplies& late) const {
-    for (const auto& node : table_.all()) node->add_late_replies(late);
+    for (const auto& node : all_) node->add_late_replies(late);
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
-    for (const auto& node : table_.all()) node->append_poll_entries(entries, polled);
+    for (const auto& node : all_) node->append_poll_entries(entries, polled);
 }
 
 void NodeGroup::take_ready(std::span<const PollEntry> entries, Clock::time_point now) {
     for (const auto& entry : entries)
-        if (entry.ready) table_.all()[entry.node]->take_ready(entry, now);
+        if (entry.ready) all_[entry.node]->take_ready(entry, now);
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {
@@ -123,7 +187,7 @@ void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally>
                        std::chrono::nanoseconds took) const {
     if (!options_.observer) return;
     // The thread need not lead, so it must not use the list of all Node objects.
-    for (const auto* const node : table_.nodes()) {
+    for (const auto* const node : nodes_) {
         const auto name = tallies.front()[node->index()].name;
         if (!node->cluster())
             for (const auto& event : node->server().take_events()) event(*options_.observer, name);

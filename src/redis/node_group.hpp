@@ -1,5 +1,6 @@
 // The N Redis masters in one lane of a RedisNodes: the connections, and the rounds that use them, over any
-// Network.
+// Network. There is one Node object for each master, or several if a node is a Redis Cluster: one for each of
+// its servers that the lane has used. A round uses one of them for each node.
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>
@@ -7,17 +8,17 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/cluster_map.hpp"
 #include "node.hpp"
-#include "node_table.hpp"
+#include "redis_cluster.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace redlock {
-
-class RoundDriver;
 
 class NodeGroup : detail::NotCopied {
 public:
@@ -29,6 +30,37 @@ public:
               Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
+
+    /// Returns one Node for each node. That of a Cluster is its first seed.
+    std::span<Node* const> nodes() const noexcept { return nodes_; }
+    /// Returns the nodes that are Redis Clusters, for RequestsByServer.
+    const RedisClusters& clusters() const noexcept { return clusters_; }
+    const NodesOptions& options() const noexcept { return options_; }
+    Network& network() const noexcept { return network_; }
+
+    // ---- For a round
+
+    /// If a node is a Redis Cluster, breaks the connections to the servers that were replaced, and makes a
+    /// Node for each server that has to get a kept release.
+    void prepare_clusters(Clock::time_point now);
+    /// The Node that a round uses, and how.
+    struct Route {
+        Node* node = nullptr;
+        bool asking = false;  ///< the command must be sent behind ASKING
+    };
+    /// Returns the Node for a command to this node. If the node is a Cluster, this is the server of the slot
+    /// of the command, with two exceptions. A command follows its SET to the server on which the SET is
+    /// unanswered. If the server of the slot is not known, or has failed, the command goes to another server,
+    /// which then also has to name the servers (Connection::fetch_servers()).
+    Route route(std::size_t index, const Command& command, Clock::time_point now) {
+        return nodes_[index]->cluster() ? route_in_cluster(index, command, now) : Route{nodes_[index]};
+    }
+    /// Returns the Node of the server that the Cluster has for the slot of the command, or null if it is not
+    /// known. The node must be a Cluster.
+    Node* served_by(std::size_t index, const Command& command);
+    /// Returns the Node of the server to which `from` has redirected a command, or null if there are too
+    /// many.
+    Node* redirected(const Node& from, const detail::Redirection& to);
 
     // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each turn, it
     // continues with its rounds, calls write_collected(), waits for the poll entries, and calls take_ready().
@@ -54,10 +86,6 @@ public:
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
 
-    /// See NodeTable::nodes().
-    std::span<Node* const> nodes() const noexcept { return table_.nodes(); }
-    /// Returns the nodes that are Redis Clusters, for RequestsByServer.
-    const RedisClusters& clusters() const noexcept { return table_.clusters(); }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Returns how long a round takes at most. If it awaits no answers, it waits for connections that are
     /// being made.
@@ -79,11 +107,19 @@ public:
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
-    friend RoundDriver;
+    void find_debtors();
+    Route route_in_cluster(std::size_t index, const Command& command, Clock::time_point now);
+    /// Adds a Node to all_.
+    Node& add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index);
+    Node& node_of(std::size_t index, const ClusterServer& server);
 
     const NodesOptions options_;
     Network& network_;
-    NodeTable table_;
+    const Writes writes_;
+    RedisClusters clusters_{};
+    std::vector<std::unique_ptr<Node>> all_{};  // PollEntry::node is an index into it
+    std::vector<Node*> nodes_{};                // constant after construction
+    std::size_t turn_ = 0;                      // of the server that is tried next if all have failed
     bool closed_ = false;
 };
 

@@ -21,18 +21,14 @@ RoundDriver::RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request
     : group_(group),
       owner_(owner),
       tallies_(tallies),
-      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes().size(),
+      round_(requests, limits, group.options().node_timeout, group.options().round, group.nodes().size(),
              tallies),
       start_(clock().now()),
       now_(start_),
       contacts_(group.nodes().size()) {
-    auto& table = group_.table_;
-    if (!table.clusters().empty()) {
-        table.find_debtors();
-        table.leave_former_servers(now_);
-    }
+    group_.prepare_clusters(now_);
     for (std::size_t node = 0; node < size(); ++node) {
-        const auto route = table.route(node, command(), now_);
+        const auto route = group_.route(node, command(), now_);
         contacts_[node] = {.node = route.node, .asking = route.asking};
         const auto health = route.node->refresh(now_);
         round_.set_health(node, health.trusted, health.probe_due);
@@ -50,7 +46,7 @@ void RoundDriver::end() noexcept {
 }
 
 void RoundDriver::finish() {
-    if (group_.options_.observer) group_.notify(round_.requests(), tallies_, clock().now() - start_);
+    if (group_.options().observer) group_.notify(round_.requests(), tallies_, clock().now() - start_);
 }
 
 std::optional<Clock::time_point> RoundDriver::advance() {
@@ -138,8 +134,8 @@ void RoundDriver::give_up(const Step& step) {
 ///     61 ms        | 30.5 ms           | 4 + 1 ticks: 50 ms           | 59.78 ms
 bool RoundDriver::try_blocking_receive(Clock::time_point until) {
     using namespace std::chrono_literals;
-    if (group_.options_.node_timeout < 40ms ||
-        until - now_ < group_.options_.node_timeout - group_.options_.node_timeout / 50)
+    if (group_.options().node_timeout < 40ms ||
+        until - now_ < group_.options().node_timeout - group_.options().node_timeout / 50)
         return false;
     const auto node = round_.only_one_sent();
     if (!node || !contacts_[*node].connection->ready() || contacts_[*node].connection->unsent()) return false;
@@ -291,20 +287,20 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     const auto told = contacts_[node].node->with_server(detail);
     contacts_[node].node->failed({cause, told}, now_);
     if (contacts_[node].node->cluster() && !contacts_[node].awaits_reply && round_.on_unreachable(node, now_))
-        if (const auto route = group_.table_.route(node, command(), now_); route.node != contacts_[node].node)
+        if (const auto route = group_.route(node, command(), now_); route.node != contacts_[node].node)
             return move_to(node, route, {});
     const bool disconnected = contacts_[node].connection->broken();
     const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.
-    const auto route = group_.table_.route(node, command(), now_);
+    const auto route = group_.route(node, command(), now_);
     move_to(node, route, contacts_[node].connection->pending().take_releases(*this));
 }
 
 /// Leaves the connection, and sends the command over another one. `releases` is the command, if it is a
 /// release.
-void RoundDriver::move_to(std::size_t node, NodeTable::Route route, detail::PendingReplies releases) {
+void RoundDriver::move_to(std::size_t node, NodeGroup::Route route, detail::PendingReplies releases) {
     leave(node);
     contacts_[node].node = route.node;
     contacts_[node].asking = route.asking;
@@ -328,7 +324,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     if (!round_.is_connecting(node) || contacts_[node].awaits_reply || contacts_[node].asking) return false;
     if (connection.ready()) connection.fetch_servers(now_);
-    auto* const serving = connection.ready() ? group_.table_.served_by(node, command()) : nullptr;
+    auto* const serving = connection.ready() ? group_.served_by(node, command()) : nullptr;
     if (!serving || serving == contacts_[node].node || !serving->trusted(now_)) return false;
     if (contacts_[node].node->binding_command_of(command().owner))
         return false;  // the command must follow its SET
@@ -341,7 +337,7 @@ bool RoundDriver::follow_servers(std::size_t node) {
 bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingReply& answer) {
     const auto to = *detail::parse_redirection(answer.reply.text);
     contacts_[node].node->server().succeeded();
-    auto* const target = group_.table_.redirected(*contacts_[node].node, to);
+    auto* const target = group_.redirected(*contacts_[node].node, to);
     const bool follows =
         target && round_.requests().size() == 1 && round_.on_redirected(node, to.asking, now_);
     if (!follows) {

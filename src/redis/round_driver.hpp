@@ -1,5 +1,5 @@
 // Executes the steps of a QuorumRound over real connections: sends the command of the round to the nodes,
-// takes their answers, and reports each event to the round. If the node is a Redis Cluster, NodeTable chooses
+// takes their answers, and reports each event to the round. If the node is a Redis Cluster, NodeGroup chooses
 // the Node of one of its servers, and the round goes to another one if a server says so (MOVED or ASK). When
 // an answer comes, the Link calls on_progress(), which wakes the owner if the round can continue. The owner
 // calls advance().
@@ -12,7 +12,6 @@
 #include "../wire/command_encoding.hpp"
 #include "node.hpp"
 #include "node_group.hpp"
-#include "node_table.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -87,14 +86,14 @@ private:
     bool take_answer(std::size_t node, const detail::PendingReply& answer);
     bool follow_servers(std::size_t node);
     bool follow_redirection(std::size_t node, const detail::PendingReply& answer);
-    void move_to(std::size_t node, NodeTable::Route route, detail::PendingReplies releases);
+    void move_to(std::size_t node, NodeGroup::Route route, detail::PendingReplies releases);
     void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
     void report_left_alone(std::size_t node);
     void stop_awaiting(std::size_t node) noexcept;
     void leave(std::size_t node, bool timed_out = false) noexcept;
 
     std::size_t size() const noexcept { return contacts_.size(); }
-    Clock& clock() const noexcept { return group_.network_.clock(); }
+    Clock& clock() const noexcept { return group_.network().clock(); }
     const Command& command() const noexcept { return round_.requests().front().command; }
 
     NodeGroup& group_;

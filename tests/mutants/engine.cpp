@@ -25,7 +25,6 @@
 #include "redis/listener.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
-#include "redis/node_table.cpp"
 #include "redis/round_driver.cpp"
 #include "redis/server.cpp"
 
