@@ -8,7 +8,7 @@ void add_lease(CLI::App& app, LockOptions& lock) {
                    "The part of the ttl by which clocks may differ (0.01)");
 }
 
-void AcquireArguments::add_to(CLI::App& app, LockOptions& lock) {
+void LockArguments::add_acquisition(CLI::App& app) {
     app.add_flag("-n,--nonblock,--nb", nonblock, "Do not wait for another holder");
     const auto read_wait = [this](const std::string& text) {
         wait.reset();
@@ -23,7 +23,7 @@ void AcquireArguments::add_to(CLI::App& app, LockOptions& lock) {
     app.add_flag("-q,--quiet", quiet, "Print nothing if another client holds the lock");
     app.add_flag("--fencing", lock.fencing,
                  "Number the holders, so that the protected resource can reject late ones");
-    add_span(app, "--retry-delay", retry_delay, "The longest pause between two attempts (200ms)");
+    add_span(app, "--retry-delay", lock.retry.delay, "The longest pause between two attempts (200ms)");
 }
 
 }  // namespace redlock::tool

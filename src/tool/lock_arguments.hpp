@@ -1,7 +1,7 @@
-// The arguments of the subcommands that acquire or extend.
+// The arguments of the subcommands that acquire, extend or release.
 #pragma once
 
-#include "value_options.hpp"
+#include "node_arguments.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>
@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 namespace redlock::tool {
 
@@ -21,14 +22,16 @@ inline LockOptions lock_defaults() {
 /// Adds the arguments about the duration of a lease.
 void add_lease(CLI::App& app, LockOptions& lock);
 
-/// The arguments about acquiring.
-struct AcquireArguments {
+/// The arguments of one lock. A subcommand that does not acquire has only some of them.
+struct LockArguments {
+    NodeArguments nodes{};
+    std::string resource{};
+    LockOptions lock = lock_defaults();
     bool nonblock = false;
     std::optional<std::chrono::nanoseconds> wait{};  ///< none: wait as long as another client holds the lock
     int conflict_exit_code = 1;
     bool quiet = false;
     bool verbose = false;  ///< also say how each node voted; each subcommand has its own text for this option
-    std::chrono::milliseconds retry_delay = Retry{}.delay;
 
     /// Returns true if the command must not wait for another holder.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
@@ -39,8 +42,8 @@ struct AcquireArguments {
         return !result && !(quiet && result.error() == Errc::held_by_other);
     }
 
-    /// Adds these arguments and those about the lock that is acquired.
-    void add_to(CLI::App& app, LockOptions& lock);
+    /// Adds the arguments about acquiring.
+    void add_acquisition(CLI::App& app);
 };
 
 }  // namespace redlock::tool

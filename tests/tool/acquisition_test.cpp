@@ -32,7 +32,7 @@ Result acquire_in_vain(std::vector<std::string> names, const std::function<void(
                         std::move(names)};
     Lock lock{nodes, "job", {.ttl = 10s}};
     const Signals signals{SIGTERM};
-    auto acquisition = acquire(nodes, lock, {.nonblock = true, .retry_delay = 1ms}, signals);
+    auto acquisition = acquire(nodes, lock, {.lock = {.retry = {.delay = 1ms}}, .nonblock = true}, signals);
     signals.restore();
     return std::move(acquisition.result);
 }
@@ -67,7 +67,7 @@ TEST(InTheWay, IsTheStateOfTheLockAfterARefusal) {
             tally.grant(0);
             tally[0].detail = answer;
         }};
-        return in_the_way(nodes, resources, "job", {}, Result{error});
+        return in_the_way(nodes, resources, {.resource = "job"}, Result{error});
     };
     EXPECT_EQ(said("string 5000 0 0 0 2\nme", Errc::held_by_other),
               "; now held by \"me\" on 1 of 1 nodes, expires in 5.0 s, no owner of this library");

@@ -43,7 +43,7 @@ Result try_once(Nodes& nodes, Lock& lock) {
 
 /// If it must not wait for another holder, still makes several attempts, so that a free lock is not refused
 /// because nodes were slow once.
-Result acquire_as_told(Nodes& nodes, Lock& lock, const AcquireArguments& arguments,
+Result acquire_as_told(Nodes& nodes, Lock& lock, const LockArguments& arguments,
                        const std::stop_token& stop) {
     if (!arguments.once()) return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
     for (int attempts = 0;;) {
@@ -53,14 +53,14 @@ Result acquire_as_told(Nodes& nodes, Lock& lock, const AcquireArguments& argumen
         const bool again = result.error() != Errc::held_by_other && attempts < Retry{}.attempts &&
                            algorithm::worth_retrying(result);
         if (!again || stop.stop_requested()) return result;
-        const auto pause = random_pause(arguments.retry_delay, os_entropy());
+        const auto pause = random_pause(arguments.lock.retry.delay, os_entropy());
         boot_clock().sleep_until(boot_clock().now() + pause, stop);
     }
 }
 
 }  // namespace
 
-Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals) {
+Acquisition acquire(Nodes& nodes, Lock& lock, const LockArguments& arguments, const Signals& signals) {
     std::packaged_task<Result(const std::stop_token&)> task{
         [&](const std::stop_token& stop) { return acquire_as_told(nodes, lock, arguments, stop); }};
     auto result = task.get_future();
@@ -110,11 +110,7 @@ std::string holder_description(pid_t process) {
     return holder_description(process, name);
 }
 
-bool tells_of_waiting(const AcquireArguments& arguments) {
-    return arguments.verbose || (!arguments.quiet && ::isatty(STDERR_FILENO) != 0);
-}
-
-std::string resource_of_caller(const AcquireArguments& arguments) {
+std::string resource_of_caller(const LockArguments& arguments) {
     // NOLINTBEGIN(concurrency-mt-unsafe): no thread sets them
     const char* const resource = std::getenv("REDLOCK_RESOURCE");
     const bool has_slot = std::getenv("REDLOCK_SLOT") != nullptr;
@@ -122,22 +118,26 @@ std::string resource_of_caller(const AcquireArguments& arguments) {
     return resource == nullptr || has_slot || arguments.quiet ? "" : resource;
 }
 
-std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,
-                       const AcquireArguments& arguments, const Result& result) {
+WaitReporter reporter_of(const LockArguments& arguments) {
+    const bool says = arguments.verbose || (!arguments.quiet && ::isatty(STDERR_FILENO) != 0);
+    return {arguments.resource, says, !arguments.once(), resource_of_caller(arguments)};
+}
+
+std::string in_the_way(Nodes& nodes, Resources resources, const LockArguments& arguments,
+                       const Result& result) {
     if (result.error() != Errc::held_by_other || !arguments.is_worth_a_word(result)) return {};
     for (const auto& resource : resources) {
         const auto status = query(nodes, resource);
         if (status.kind == LockStatus::Kind::no_quorum) return {};
         if (status.kind == LockStatus::Kind::free) continue;
-        const bool only = resources.size() == 1 && resource == said;
+        const bool only = resources.size() == 1 && resource == arguments.resource;
         return "; now " + (only ? "" : resource + ": ") + summary_of(status);
     }
     return "; now free";
 }
 
-int conclude(const std::string& resource, const AcquireArguments& arguments, const Result& result,
-             const std::string& in_the_way) {
-    if (arguments.is_worth_a_word(result)) say(resource + ": " + result.message() + in_the_way);
+int conclude(const LockArguments& arguments, const Result& result, const std::string& in_the_way) {
+    if (arguments.is_worth_a_word(result)) say(arguments.resource + ": " + result.message() + in_the_way);
     if (arguments.verbose) say_votes(result);
     return exit_status::of(result, arguments.conflict_exit_code);
 }

@@ -4,6 +4,7 @@
 
 #include "lock_arguments.hpp"
 #include "signals.hpp"
+#include "wait_reporter.hpp"
 
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
@@ -25,7 +26,7 @@ struct Acquisition {
 
 /// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
 /// arguments say. Without a limit, it also waits for nodes. A WaitReporter says so.
-Acquisition acquire(Nodes& nodes, Lock& lock, const AcquireArguments& arguments, const Signals& signals);
+Acquisition acquire(Nodes& nodes, Lock& lock, const LockArguments& arguments, const Signals& signals);
 
 /// Calls `operation`, a release or an extension, and calls it again while too few nodes have confirmed it for
 /// a cause that may pass: three times in all. One that is executed twice does no harm. Blocks for as long as
@@ -40,23 +41,22 @@ std::string holder_description(pid_t process, std::string_view program);
 /// available.
 std::string holder_description(pid_t process);
 
-/// Returns true if the user wants to know what the command waits for: with --verbose, or at a terminal
-/// without --quiet.
-bool tells_of_waiting(const AcquireArguments& arguments);
-
 /// Returns the resource under whose lock `redlock run` has started the caller, or an empty text if there is
 /// none, if its lock is a slot of a semaphore, or with --quiet.
-std::string resource_of_caller(const AcquireArguments& arguments);
+std::string resource_of_caller(const LockArguments& arguments);
+
+/// Returns the observer of an acquisition. It says what the acquisition waits for with --verbose, or at a
+/// terminal without --quiet.
+WaitReporter reporter_of(const LockArguments& arguments);
 
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
-/// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the
-/// nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the
+/// Names that resource as well, unless it is the only one and RESOURCE, with which the message begins. Asks
+/// the nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the
 /// acquisition was not refused, or if the user wants no message.
-std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,
-                       const AcquireArguments& arguments, const Result& result);
+std::string in_the_way(Nodes& nodes, Resources resources, const LockArguments& arguments,
+                       const Result& result);
 
 /// Says on stderr that the operation has failed, and the votes if they are wanted. Returns the exit status.
-int conclude(const std::string& resource, const AcquireArguments& arguments, const Result& result,
-             const std::string& in_the_way = {});
+int conclude(const LockArguments& arguments, const Result& result, const std::string& in_the_way = {});
 
 }  // namespace redlock::tool

@@ -5,10 +5,8 @@
 #include "lease_keeper.hpp"
 #include "lock/lease_state.hpp"
 #include "lock_arguments.hpp"
-#include "node_arguments.hpp"
 #include "signals.hpp"
 #include "text/json.hpp"
-#include "wait_reporter.hpp"
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/lock.hpp>
@@ -36,17 +34,13 @@ namespace {
 constexpr std::string_view owner_name = "owner=";
 
 /// The arguments of the four commands.
-struct LeaseCommandArguments {
-    NodeArguments nodes{};
-    LockOptions lock = lock_defaults();
-    AcquireArguments acquire{};
-    std::string resource{};
+struct LeaseCommandArguments : LockArguments {
     std::string owner{};
     std::optional<pid_t> while_process{};
     bool json = false;
 
     void add_acquire(CLI::App& app) {
-        acquire.add_to(app, lock);
+        add_acquisition(app);
         app.add_option("--while-pid", while_process,
                        "Extend it for as long as that process lives, then release it; $$ is a script itself")
             ->check(CLI::Range(1, std::numeric_limits<int>::max()));
@@ -78,7 +72,6 @@ struct LeaseCommandArguments {
     std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
     LockOptions options() const {
         auto options = lock;
-        options.retry.delay = acquire.retry_delay;
         options.holder = holder_description(while_process.value_or(::getppid()));
         return options;
     }
@@ -98,7 +91,7 @@ private:
     void add_common(CLI::App& app) {
         app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
         app.add_flag("--json", json, "One JSON object on stdout, also for a failure");
-        app.add_flag("-v,--verbose", acquire.verbose, "How each node voted, on stderr");
+        app.add_flag("-v,--verbose", verbose, "How each node voted, on stderr");
         nodes.add_to(app);
     }
 };
@@ -145,13 +138,12 @@ int acquire(const LeaseCommandArguments& request) {
     // From here on the process cannot be mistaken for a later one with the same number.
     std::optional<WatchedProcess> watched;
     if (request.while_process) watched.emplace(*request.while_process);
-    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
-                          resource_of_caller(request.acquire)};
+    auto reporter = reporter_of(request);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     // The lock outlives this process. It is never destroyed, because the destructor would release it.
     static auto& lock = *new LockToKeep{nodes, request.resources(), request.options()};
     const Signals signals{ending_signals};
-    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, signals);
+    auto [result, interrupted] = tool::acquire(nodes, lock, request, signals);
     if (interrupted) {
         if (result) (void)lock.release();
         return die_of(*interrupted);
@@ -175,10 +167,9 @@ int acquire(const LeaseCommandArguments& request) {
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
-    const int status = conclude(
-        request.resource, request.acquire, result,
-        no_process ? "; no process could be started to keep the lock"
-                   : in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
+    const int status = conclude(request, result,
+                                no_process ? "; no process could be started to keep the lock"
+                                           : in_the_way(nodes, request.resources(), request, result));
     return no_process ? exit_status::no_process : status;
 }
 
@@ -194,7 +185,7 @@ int extend(const LeaseCommandArguments& request) {
         repeated([&] { return algorithm::extend(nodes, boot_clock(), lease_request, lease); });
     if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
-    return conclude(request.resource, request.acquire, result);
+    return conclude(request, result);
 }
 
 int release(const LeaseCommandArguments& request) {
@@ -208,7 +199,7 @@ int release(const LeaseCommandArguments& request) {
     if (result || result.error() == Errc::lost)
         algorithm::describe_holder(nodes, resources, before, "released", {});
     if (request.json) print_json(std::cout, request.resource, lease, result);
-    return conclude(request.resource, request.acquire, result);
+    return conclude(request, result);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ void RunArguments::add_to(CLI::App& app) {
         ->allow_extra_args(false)
         ->type_name("RESOURCE");
     app.add_option("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
-    app.add_flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
-    acquire.add_to(app, lock);
+    app.add_flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
+    add_acquisition(app);
     app.add_flag("--fair", lock.fair, "Wait in a queue, and wake the next one in it; all should say so");
     app.add_flag("-s,--shared", lock.shared,
                  "Hold it beside others that say so, never beside one that does not")

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "lock_arguments.hpp"
-#include "node_arguments.hpp"
 #include "supervisor.hpp"
 
 #include <algorithm>
@@ -13,12 +12,8 @@
 
 namespace redlock::tool {
 
-struct RunArguments {
-    NodeArguments nodes{};
-    LockOptions lock = lock_defaults();
-    AcquireArguments acquire{};
+struct RunArguments : LockArguments {
     SupervisionPolicy policy{};
-    std::string resource{};
     std::vector<std::string> also{};
     std::string shell_command{};
     std::vector<std::string> words{};

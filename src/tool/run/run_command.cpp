@@ -11,7 +11,6 @@
 #include "terminal.hpp"
 #include "text/span.hpp"
 #include "text/words.hpp"
-#include "wait_reporter.hpp"
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/redlock.hpp>
@@ -48,7 +47,6 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog,
                        const std::shared_ptr<std::promise<std::string>>& loss) {
     auto options = request.lock;
     options.ttl = request.ttl();
-    options.retry.delay = request.acquire.retry_delay;
     options.holder = holder_description(::getpid(), request.command().front());
     options.watchdog = &watchdog;
     options.on_lost = [loss, resource = request.resource](const Result& it) {
@@ -79,7 +77,7 @@ std::vector<std::string> environment_of(const RunArguments& request, const Lock&
 }
 
 void say_acquired(const RunArguments& request, const Lock& lock, const Result& result, Clock::duration took) {
-    if (!request.acquire.verbose) return;
+    if (!request.verbose) return;
     auto line = request.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
                 ", valid for " + text_of(result.validity());
@@ -91,9 +89,9 @@ void say_acquired(const RunArguments& request, const Lock& lock, const Result& r
 /// Reports the release. A failed one is harmless, but other clients then have to wait for the rest of the
 /// ttl.
 void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
-    if (request.acquire.verbose) say(request.resource + ": released after " + text_of(held));
+    if (request.verbose) say(request.resource + ": released after " + text_of(held));
     if (!result) say(request.resource + ": release: " + result.message());
-    if (request.acquire.verbose) say_votes(result);
+    if (request.verbose) say_votes(result);
 }
 
 /// Sets `has_run` if the program of the command was executed.
@@ -177,23 +175,21 @@ int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signa
 int acquire_and_run(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
                     const Loss& loss) {
     const auto start = boot_clock().now();
-    const auto acquired = acquire(nodes, lock, request.acquire, signals);
+    const auto acquired = acquire(nodes, lock, request, signals);
     if (acquired.interrupted) {
         if (acquired.result) (void)release_unused(request, lock, nodes);
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result)
-        return conclude(
-            request.resource, request.acquire, acquired.result,
-            in_the_way(nodes, lock.resources(), request.resource, request.acquire, acquired.result));
+        return conclude(request, acquired.result,
+                        in_the_way(nodes, lock.resources(), request, acquired.result));
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
     return run_and_release(request, lock, nodes, signals, loss);
 }
 
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
-    WaitReporter reporter{request.resource, tells_of_waiting(request.acquire), !request.acquire.once(),
-                          resource_of_caller(request.acquire)};
+    auto reporter = reporter_of(request);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     // The command must not inherit these of an outer `redlock run`.
     for (const auto* const name : {"REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"}) erase_variable(name);
