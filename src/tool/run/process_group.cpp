@@ -50,23 +50,17 @@ ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Ter
     const auto variables = pointers(environment);
     adopt_orphans();
     id_ = ::fork();
-    if (id_ == 0) become(start, words, variables, signals, terminal, failure_);
+    if (id_ == 0) {  // from here on only functions that are safe in a signal handler
+        signals.restore();
+        ::setpgid(0, 0);
+        if (start.in_foreground) terminal.give_to(::getpid());
+        if (guardian_) guardian_->guard(::getpid());
+        ::execvpe(words.front(), words.data(), variables.data());
+        failure_ = errno;
+        ::_exit(failure_ == ENOENT ? exit_status::not_found : exit_status::not_executable);
+    }
     if (id_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     ::setpgid(id_, id_);  // the child does the same, because either may be first
-}
-
-/// Runs in the child. May call only functions that are safe in a signal handler.
-void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
-                          const std::vector<char*>& environment, const Signals& signals,
-                          const Terminal& terminal, std::atomic<int>& failure) noexcept {
-    signals.restore();
-    ::setpgid(0, 0);
-    if (start.in_foreground) terminal.give_to(::getpid());
-    if (start.guardian) start.guardian->guard(::getpid());
-    ::execvpe(words.front(), words.data(), environment.data());
-    const int error = errno;
-    failure = error;
-    ::_exit(error == ENOENT ? exit_status::not_found : exit_status::not_executable);
 }
 
 void ProcessGroup::refresh() {
@@ -86,11 +80,6 @@ void ProcessGroup::refresh() {
         if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
         if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
     }
-}
-
-std::optional<int> ProcessGroup::failure() const noexcept {
-    const int error = failure_;
-    return error != 0 ? std::optional{error} : std::nullopt;
 }
 
 }  // namespace redlock::tool

@@ -42,8 +42,8 @@ public:
     /// Returns the signal that killed the command, if one did.
     std::optional<int> killed_by() const noexcept { return killed_by_; }
 
-    /// Returns the errno of a program that could not be executed.
-    std::optional<int> failure() const noexcept;
+    /// Returns the errno of a program that could not be executed, otherwise 0.
+    int failure() const noexcept { return failure_; }
 
     /// Returns the signal that has stopped a process of the group since the last call, if one did.
     std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
@@ -63,10 +63,6 @@ public:
     bool signal(int number) const noexcept { return signal_group(id_, number); }
 
 private:
-    [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
-                                    const std::vector<char*>& environment, const Signals& signals,
-                                    const Terminal& terminal, std::atomic<int>& failure) noexcept;
-
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
     pid_t id_ = -1;

@@ -123,9 +123,9 @@ Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signal
     has_run = true;
     try {
         const auto ending = supervise(command, signals, terminal, policy);
-        const auto error = command.failure();
-        has_run = !error;
-        if (error) say(request.command().front() + ": " + std::generic_category().message(*error));
+        const int error = command.failure();
+        has_run = error == 0;
+        if (error != 0) say(request.command().front() + ": " + std::generic_category().message(error));
         return ending;
     } catch (...) {
         (void)command.signal(SIGKILL);  // because it must not go on without the lock
