@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <system_error>
 
@@ -74,25 +75,21 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
 /// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
 /// other process.
 int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
-    bool lost = false;
-    Result loss{Errc::lost};
+    std::optional<Result> loss;
     auto options = lock.options();
-    options.on_lost = [&](const Result& result) {
-        lost = true;
-        loss = result;
-    };
+    options.on_lost = [&](const Result& result) { loss = result; };
     const auto state =
         std::make_shared<detail::LeaseState>(lock.nodes(), boot_clock(), lock.names(), options);
     const auto acquisition = state->begin(lock.lease(), std::stop_source{std::nostopstate});
     detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
-    for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
+    for (auto next_turn = renewals.turn(); !loss; next_turn = renewals.turn())
         if (process.ends_before(next_turn)) break;
-    if (lost)
-        say_without_waiting(lock.names().front() + ": " + loss.message() + "; process " +
+    if (loss)
+        say_without_waiting(lock.names().front() + ": " + loss->message() + "; process " +
                             std::to_string(process.id()) + " goes on without the lock");
-    if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
-    return lost ? exit_status::lost : 0;
+    if (!loss || is_gone_from_a_majority(*loss)) release(*state, acquisition);
+    return loss ? exit_status::lost : 0;
 }
 
 }  // namespace
