@@ -76,13 +76,13 @@ Acquisition acquire(Nodes& nodes, Lock& lock, const LockArguments& arguments, co
     std::optional<int> interrupted;
     for (;;) {
         const int signal = signals.wait().value_or(SIGCHLD);
-        if (signal == SIGCHLD && result.wait_for(0s) == std::future_status::ready) break;
-        if (signal == SIGCHLD)
-            continue;  // a child that we were started with, or the loss of what is held by now
-        interrupted = signal;
-        worker.request_stop();
+        if (signal != SIGCHLD) {
+            interrupted = signal;
+            worker.request_stop();
+        } else if (result.wait_for(0s) == std::future_status::ready) {
+            break;  // otherwise: a child that we were started with, or the loss of what is held by now
+        }
     }
-    worker.join();
     return {result.get(), interrupted};
 }
 
