@@ -6,7 +6,6 @@
 #include "text/words.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -84,11 +83,9 @@ void use_little_memory() {
 /// stream. Writing to a stdout that was closed must fail instead of losing the output, so it is opened for
 /// reading.
 void reserve_standard_streams() {
-    std::array<pollfd, 3> streams{{{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}}};
-    (void)::poll(streams.data(), streams.size(), 0);
-    for (const auto& stream : streams)
-        if ((stream.revents & POLLNVAL) != 0)  // it was closed
-            (void)::open("/dev/null", (stream.fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(stream, F_GETFD) < 0)  // it was closed
+            (void)::open("/dev/null", (stream == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 }
 
 }  // namespace

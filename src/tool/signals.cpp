@@ -39,10 +39,10 @@ Signals::Signals(std::initializer_list<int> signals) noexcept
     : on_child_before_(::signal(SIGCHLD, SIG_DFL)),
       on_pipe_before_(::signal(SIGPIPE, SIG_IGN)),
       on_file_size_before_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before_);
     ::sigemptyset(&awaited_);
-    ::sigaddset(&awaited_, SIGCHLD);
-    for (const int signal : signals) ::sigaddset(&awaited_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &awaited_, &mask_before_);
+    add({SIGCHLD});
+    add(signals);
 }
 
 void Signals::add(std::initializer_list<int> signals) noexcept {
