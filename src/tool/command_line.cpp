@@ -10,18 +10,15 @@
 namespace redlock::tool {
 namespace {
 
-bool has_option(const CLI::App& app, const std::string& name) {
-    return app.get_option_no_throw(name) != nullptr;
-}
-
 bool takes_value(const CLI::App& app, const std::string& name) {
-    return has_option(app, name) && app.get_option(name)->get_items_expected_max() > 0;
+    const auto* const option = app.get_option_no_throw(name);
+    return option != nullptr && option->get_items_expected_max() > 0;
 }
 
 /// Returns true if `word` is an option of `app`, or begins with one as "-nv" and "--wait=5" do.
 bool begins_with_option(const CLI::App& app, const std::string& word) {
-    if (word.starts_with("--")) return has_option(app, word.substr(0, word.find('=')));
-    return word.size() > 1 && has_option(app, {'-', word[1]});
+    const auto end = word.starts_with("--") ? word.find('=') : 2;
+    return app.get_option_no_throw(word.substr(0, end)) != nullptr;
 }
 
 /// Returns true if the next word is the value of `word`. That is the case behind "-w" and "-nw", but not
@@ -99,11 +96,11 @@ std::function<int()> CommandLine::parse(std::vector<std::string> words) {
     }
     words = command_first(std::move(words));
     if (words.empty()) throw std::invalid_argument{"a command is required"};
-    const auto is_it = [&](const CLI::App* app) { return app->get_name() == words.front(); };
-    if (!words.front().starts_with('-') && std::ranges::none_of(app_.get_subcommands({}), is_it))
+    const auto subcommands = app_.get_subcommands({});
+    const auto known = std::ranges::count(subcommands, words.front(), &CLI::App::get_name);
+    if (known == 0 && !words.front().starts_with('-'))
         throw std::invalid_argument{"unknown command: " + words.front()};
-    if (with_foreign_command_ != nullptr && with_foreign_command_->get_name() == words.front())
-        *foreign_command_ = take_command(*with_foreign_command_, words);
+    if (take_foreign_command_) take_foreign_command_(words);
     try {
         std::ranges::reverse(words);  // CLI11 expects this order
         app_.parse(std::move(words));

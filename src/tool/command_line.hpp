@@ -32,10 +32,10 @@ public:
         app->callback(
             [this, request, carry_out] { chosen_ = [request, carry_out] { return carry_out(*request); }; });
         ((*request).*add_to)(*app);
-        if constexpr (requires { request->words; }) {
-            with_foreign_command_ = app;
-            foreign_command_ = &request->words;
-        }
+        if constexpr (requires { request->words; })
+            take_foreign_command_ = [app, request](std::vector<std::string>& words) {
+                if (words.front() == app->get_name()) request->words = take_command(*app, words);
+            };
     }
 
     /// Parses the command line and returns the function that executes the subcommand. Returns an empty
@@ -47,8 +47,7 @@ private:
     std::vector<std::string> command_first(std::vector<std::string> words) const;
 
     CLI::App app_{"Distributed locks with Redis (Redlock) over N independent masters.", "redlock"};
-    const CLI::App* with_foreign_command_ = nullptr;
-    std::vector<std::string>* foreign_command_ = nullptr;
+    std::function<void(std::vector<std::string>&)> take_foreign_command_{};
     std::function<int()> chosen_{};
 };
 
