@@ -5,6 +5,7 @@
 #include "text/words.hpp"
 
 #include <redlock/algorithm/acquire.hpp>
+#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/query.hpp>
 
@@ -92,6 +93,14 @@ Result repeated(const std::function<Result()>& operation) {
         if (result.error() != Errc::no_quorum || !algorithm::worth_retrying(result)) break;
         result = operation();
     }
+    return result;
+}
+
+Result release_lease(Nodes& nodes, Resources resources, const Lease& lease, bool fair) {
+    auto rest = lease;
+    auto result = repeated([&] { return algorithm::release(nodes, boot_clock(), resources, rest, fair); });
+    if (result || result.error() == Errc::lost)
+        algorithm::describe_holder(nodes, resources, lease, "released", {});
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include "signals.hpp"
 #include "wait_reporter.hpp"
 
+#include <redlock/algorithm/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
@@ -32,6 +33,10 @@ Acquisition acquire(Nodes& nodes, Lock& lock, const LockArguments& arguments, co
 /// a cause that may pass: three times in all. One that is executed twice does no harm. Blocks for as long as
 /// each call does, mostly one node_timeout.
 Result repeated(const std::function<Result()>& operation);
+
+/// Releases a lease, and deletes the holder description, whatever it says. The description stays if the lock
+/// may still be held.
+Result release_lease(Nodes& nodes, Resources resources, const Lease& lease, bool fair);
 
 /// Returns the holder description (LockOptions::holder), for example "host=web1 pid=4711 program=backup". It
 /// tells a person who wonders about the lock which process holds it.

@@ -190,15 +190,8 @@ int extend(const LeaseCommandArguments& request) {
 
 int release(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto resources = request.resources();
-    const auto before = lease_of(request.owner);
-    auto lease = before;
-    const auto result = repeated(
-        [&] { return algorithm::release(nodes, boot_clock(), resources, lease, request.lock.fair); });
-    // Removes the description, whatever it said. After any other failure the lock may still be held.
-    if (result || result.error() == Errc::lost)
-        algorithm::describe_holder(nodes, resources, before, "released", {});
-    if (request.json) print_json(std::cout, request.resource, lease, result);
+    const auto result = release_lease(nodes, request.resources(), lease_of(request.owner), request.lock.fair);
+    if (request.json) print_json(std::cout, request.resource, {}, result);
     return conclude(request, result);
 }
 

@@ -4,7 +4,6 @@
 #include "exit_status.hpp"
 #include "text/words.hpp"
 
-#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/result.hpp>
 
 #include "lock/blocking_renewals.hpp"
@@ -30,17 +29,6 @@ constexpr int descriptor_in_keeper = STDERR_FILENO + 1;  // of the other process
 bool is_gone_from_a_majority(const Result& loss) {
     const auto refused = std::ranges::count(loss.nodes(), Vote::refused, &NodeReport::vote);
     return !loss.nodes().empty() && static_cast<std::size_t>(refused) >= quorum(loss.nodes().size());
-}
-
-/// Ends the lease, and deletes the keys and the holder's description.
-void release(detail::LeaseState& state, std::uint64_t acquisition) {
-    const auto before = state.begin_release(acquisition);
-    auto lease = before;
-    (void)repeated([&] {
-        return algorithm::release(state.nodes(), boot_clock(), state.resources(), lease,
-                                  state.request().fair);
-    });
-    state.describe_holder(before, {});
 }
 
 /// Whoever reads from a pipe waits until nobody can write into it: it must not be kept open for longer than
@@ -88,7 +76,8 @@ int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     if (loss)
         say_without_waiting(lock.names().front() + ": " + loss->message() + "; process " +
                             std::to_string(process.id()) + " goes on without the lock");
-    if (!loss || is_gone_from_a_majority(*loss)) release(*state, acquisition);
+    if (!loss || is_gone_from_a_majority(*loss))
+        (void)release_lease(lock.nodes(), lock.resources(), state->lease(acquisition), options.fair);
     return loss ? exit_status::lost : 0;
 }
 
