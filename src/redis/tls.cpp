@@ -212,7 +212,6 @@ TlsSession::TlsSession(const TlsContext& context)
     }
     auto* const session = session_.get();
     SSL_set_bio(session, received, to_send);
-    SSL_set_connect_state(session);
     const auto& name = context.server_name_;
     // If the name cannot be set, it would not be checked. Then there must be no session.
     const bool named = is_address(name)
@@ -263,7 +262,7 @@ bool TlsSession::send(std::string_view plain, std::string& out) {
 
 bool TlsSession::shake_hands() {
     ERR_clear_error();
-    const int status = SSL_do_handshake(session_.get());
+    const int status = SSL_connect(session_.get());
     established_ = status == 1;
     return established_ || fail(status);
 }
@@ -274,7 +273,7 @@ bool TlsSession::fail(int status) {
     const int kind = SSL_get_error(session, status);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
     // Of the errors in OpenSSL's queue for this thread, the first is nearest to the cause.
-    const auto first = ERR_peek_error();
+    const auto first = ERR_get_error();
     ERR_clear_error();
     const int reason = ERR_GET_REASON(first);
     rejected_ = std::ranges::count(rejections, reason) > 0;
