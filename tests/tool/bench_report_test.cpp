@@ -42,7 +42,7 @@ TEST(AMeasurement, HasTheAcquisitionsOfAllThreads) {
     AnsweringNode node{[&](const auto&, Tally& tally) { tally.grant(0); }};
     const Workload workload{.prefix = "a", .lock = {.ttl = 10s}, .threads = 4};
     std::uint64_t last = 0;
-    const auto measured = run(node, workload, [&](std::uint64_t acquired) {
+    const auto measured = Meter{}.run(node, workload, [&](std::uint64_t acquired) {
         last = acquired;
         return acquired < 100;
     });
@@ -59,7 +59,7 @@ TEST(AMeasurement, DoesNotCountTheFirstAcquisition) {
         tally.grant(0);
     }};
     const Workload workload{.prefix = "a", .lock = {.ttl = 10s, .retry = {.attempts = 1}}};
-    const auto measured = run(node, workload, [](std::uint64_t acquired) { return acquired == 0; });
+    const auto measured = Meter{}.run(node, workload, [](std::uint64_t acquired) { return acquired == 0; });
     EXPECT_GT(measured.acquire.count(), 0U);
     EXPECT_TRUE(measured.failures.empty());
 }
@@ -101,8 +101,8 @@ TEST(BenchReport, HasThePercentilesInJsonInMilliseconds) {
 
 TEST(BenchReport, HasTheWritesOnSharedConnections) {
     Measurement measurement;
-    measurement.shared_writes.commands = 5;
-    for (const auto waited : {0us, 300us}) measurement.shared_writes.waited.record(waited);
+    measurement.shared_commands = 5;
+    for (const auto waited : {0us, 300us}) measurement.shared_writes.record(waited);
     std::ostringstream out;
     print(out, "all at once", measurement);
     EXPECT_THAT(out.str(),

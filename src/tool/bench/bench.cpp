@@ -11,7 +11,6 @@
 
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
-#include <redlock/observer.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <unistd.h>
@@ -19,12 +18,10 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -81,33 +78,17 @@ private:
     std::size_t width_ = 0;
 };
 
-/// Counts writes for all threads.
-class WriteCounter final : public Observer {
-public:
-    void wrote(std::string_view, std::size_t commands, std::chrono::nanoseconds waited) noexcept override {
-        const std::lock_guard guard{mutex_};
-        writes_.commands += commands;
-        writes_.waited.record(waited);
-    }
-    /// Requires that no thread uses the nodes any more.
-    const SharedWrites& writes() const noexcept { return writes_; }
-
-private:
-    std::mutex mutex_{};
-    SharedWrites writes_{};
-};
-
 /// Measures until the time is over or one of `signals` arrives, which is stored in `interrupted`.
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
                     const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
-    WriteCounter counter;
-    auto options = request.nodes.options(workload.threads > 1 ? &counter : nullptr);
+    Meter meter;
+    auto options = request.nodes.options(workload.threads > 1 ? &meter : nullptr);
     options.round = round;
     options.max_idle = std::max(options.max_idle, workload.threads);
     RedisNodes nodes{request.nodes.endpoints(), options};
     ProgressLine progress{title};
     const auto end = boot_clock().now() + request.seconds;
-    auto measurement = run(nodes, workload, [&](std::uint64_t acquired) {
+    auto measurement = meter.run(nodes, workload, [&](std::uint64_t acquired) {
         progress.show(acquired);
         if (boot_clock().now() >= end) return false;
         const auto signal = signals.wait(boot_clock().now() + 200ms);
@@ -115,7 +96,6 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
         return !interrupted;
     });
     measurement.round = round;
-    measurement.shared_writes = counter.writes();
     return measurement;
 }
 

@@ -72,11 +72,11 @@ void print(std::ostream& out, const std::string& title, const Measurement& measu
         out << table;
         print_histogram(out, measurement.acquire);
     }
-    if (const auto& writes = measurement.shared_writes; writes.commands > 0)
-        out << "\nshared connections: " << writes.waited.count() << " writes with " << std::setprecision(1)
-            << static_cast<double>(writes.commands) / static_cast<double>(writes.waited.count())
-            << " commands on average; the first of them waited " << text_of(writes.waited.percentile(50))
-            << " (p50) or " << text_of(writes.waited.percentile(99)) << " (p99)\n";
+    if (const auto& writes = measurement.shared_writes; writes.count() > 0)
+        out << "\nshared connections: " << writes.count() << " writes with " << std::setprecision(1)
+            << static_cast<double>(measurement.shared_commands) / static_cast<double>(writes.count())
+            << " commands on average; the first of them waited " << text_of(writes.percentile(50))
+            << " (p50) or " << text_of(writes.percentile(99)) << " (p99)\n";
     for (const auto& [failure, count] : measurement.failures)
         out << "failed: " << words_of(failure) << ", " << count << " times\n";
     for (const auto& [failure, count] : measurement.node_causes)

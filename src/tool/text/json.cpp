@@ -115,13 +115,10 @@ ordered_json json_of_bar(const Bar& bar) {
     return {{"from_ms", milliseconds_of(bar.from)}, {"to_ms", milliseconds_of(bar.to)}, {"count", bar.count}};
 }
 
-ordered_json json_of(const SharedWrites& writes) {
-    if (writes.commands == 0) return nullptr;
-    return {
-        {"count", writes.waited.count()}, {"commands", writes.commands}, {"waited", json_of(writes.waited)}};
-}
-
 ordered_json json_of_round(const Measurement& measurement) {
+    const auto& writes = measurement.shared_writes;
+    const ordered_json shared{
+        {"count", writes.count()}, {"commands", measurement.shared_commands}, {"waited", json_of(writes)}};
     return {{"order", measurement.round == Round::sequential ? "sequential" : "all_at_once"},
             {"took_ms", milliseconds_of(measurement.took)},
             {"acquired", measurement.acquire.count()},
@@ -129,7 +126,7 @@ ordered_json json_of_round(const Measurement& measurement) {
             {"acquire", json_of(measurement.acquire)},
             {"release", json_of(measurement.release)},
             {"histogram", list_of(bars_of(measurement.acquire), json_of_bar)},
-            {"shared_writes", json_of(measurement.shared_writes)},
+            {"shared_writes", where(writes.count() > 0, shared)},
             {"failures", json_of(measurement.failures, "verb", "error")},
             {"no_votes", json_of(measurement.node_causes, "node", "cause")}};
 }
