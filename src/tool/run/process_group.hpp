@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +30,10 @@ public:
     /// Starts the command. Its signals are as `signals` found them. If the program cannot be executed, the
     /// exit status is 126 or 127, as in a shell. Throws std::system_error if no process can be started.
     ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal);
+    /// Kills the group if an exception ends its supervision, because it must not go on without the lock.
+    ~ProcessGroup() {
+        if (std::uncaught_exceptions() > 0) (void)signal(SIGKILL);
+    }
 
     pid_t id() const noexcept { return id_; }
 

@@ -94,9 +94,7 @@ void say_released(const RunArguments& request, const Result& result, Clock::dura
     if (request.verbose) say_votes(result);
 }
 
-/// Sets `has_run` if the program of the command was executed.
-Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signals, const Loss& loss,
-                  bool& has_run) {
+Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signals, const Loss& loss) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
@@ -120,17 +118,10 @@ Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signal
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
                          terminal};
-    has_run = true;
-    try {
-        const auto ending = supervise(command, signals, terminal, policy);
-        const int error = command.failure();
-        has_run = error == 0;
-        if (error != 0) say(request.command().front() + ": " + std::generic_category().message(error));
-        return ending;
-    } catch (...) {
-        (void)command.signal(SIGKILL);  // because it must not go on without the lock
-        throw;
-    }
+    const auto ending = supervise(command, signals, terminal, policy);
+    const auto error = std::generic_category().message(command.failure());
+    if (!ending.has_run) say(request.command().front() + ": " + error);
+    return ending;
 }
 
 /// Releases a lock under which no command has run. Then nobody has to wait for the end of --min-hold, so the
@@ -151,19 +142,18 @@ Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
 int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
                     const Loss& loss) {
     const auto since = boot_clock().now();
-    Ending ending{exit_status::lost, {}};
+    Ending ending{exit_status::lost, {}, false};
     std::optional<std::string> no_process;
-    bool has_run = false;
     try {
         if (lock.valid())
-            ending = run_locked(request, lock, signals, loss, has_run);
+            ending = run_locked(request, lock, signals, loss);
         else
             say(request.resource + ": lost before the command was started");
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
     const auto released =
-        has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
+        ending.has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
     if (!words_of(loss)) say_released(request, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;

@@ -55,7 +55,7 @@ public:
         take_terminal_back();
         const int status =
             stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
-        return {status, interrupted ? std::optional{killed_by} : std::nullopt};
+        return {status, interrupted ? std::optional{killed_by} : std::nullopt, command_.failure() == 0};
     }
 
 private:

@@ -38,6 +38,7 @@ struct Ending {
     int status;  ///< the exit status of the command, or exit_status::lost if it was ended for a loss
     /// SIGINT or SIGQUIT if Ctrl-C or Ctrl-\ has killed the command, which alone got the signal.
     std::optional<int> interrupted_by;
+    bool has_run;  ///< the program of the command was executed
 };
 
 /// Returns when the whole group has ended.
