@@ -70,18 +70,9 @@ private:
                                                                   {"extend", {"PTTL", key}},
                                                                   {"extend", {"PEXPIRE", key, "1"}}};
         bool all = true;
-        for (const auto& [verb, words] : commands) all = is_allowed({verb, plan_.resource, ""}, words) && all;
+        for (const auto& [verb, words] : commands)
+            all = try_command(admin_, words, {verb, plan_.resource, ""}, true) && all;
         return all;
-    }
-
-    /// Returns false, and records the failure, if the ACL forbids the command itself.
-    bool is_allowed(PermissionCheck check, const Words& words) {
-        const auto answer = admin_.ask(words);
-        check.error = error_of(answer);
-        if (answer.cause != Errc::permission_denied || !missing_permission(check).starts_with('+'))
-            return true;
-        facts_.permission_checks.push_back(std::move(check));
-        return false;
     }
 
     /// Writes the marker in the same way as the first acquisition on a new node.
@@ -108,7 +99,7 @@ private:
                                           {"INFO", "replication"},
                                           {"TIME"}};
         for (const auto& words : commands)
-            try_command(admin_, words, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
+            (void)try_command(admin_, words, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
     }
 
     /// Tries the commands of a queue on the queue of the resource itself, in which other clients may be
@@ -122,19 +113,22 @@ private:
                                           {"ZPOPMIN", key, "0"},     {"EXISTS", key},
                                           {"PEXPIRE", key, "never"}, {"TIME"}};
         constexpr const char* verb = "keep a queue";
-        for (const auto& words : commands) try_command(admin_, words, {verb, key, "", {}, false});
+        for (const auto& words : commands) (void)try_command(admin_, words, {verb, key, "", {}, false});
         const PermissionCheck of_channel{verb, channel, "&redlock:wake:*", {}, false};
-        try_command(admin_, {"PUBLISH", channel, ""}, of_channel);
+        (void)try_command(admin_, {"PUBLISH", channel, ""}, of_channel);
         AdminConnection listener{admin_.endpoint(), plan_.nodes.node_timeout};
-        if (listener.connect()) try_command(listener, {"SUBSCRIBE", channel}, of_channel);
+        if (listener.connect()) (void)try_command(listener, {"SUBSCRIBE", channel}, of_channel);
     }
 
-    /// Records it if the ACL forbids the command. Other errors do not matter here.
-    void try_command(AdminConnection& admin, const Words& words, PermissionCheck check) {
-        const auto answer = admin.ask(words);
-        if (answer.cause != Errc::permission_denied) return;
-        check.error = error_of(answer);
-        facts_.permission_checks.push_back(std::move(check));
+    /// Returns false, and records the failure, if the ACL forbids the command or, unless `with_any_key`, the
+    /// key. Other errors do not matter here.
+    bool try_command(AdminConnection& admin, const Words& words, PermissionCheck check,
+                     bool with_any_key = false) {
+        check.error = error_of(admin.ask(words));
+        const bool forbidden = check.error.cause == Errc::permission_denied &&
+                               (!with_any_key || missing_permission(check).starts_with('+'));
+        if (forbidden) facts_.permission_checks.push_back(std::move(check));
+        return !forbidden;
     }
 
     AdminConnection& admin_;
