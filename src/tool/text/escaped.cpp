@@ -1,32 +1,28 @@
 #include "escaped.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cwchar>
 #include <locale>
+#include <utility>
 
 namespace redlock::tool {
 namespace {
 
-/// The first character of a text: its number of bytes and its code point.
-struct Character {
-    std::size_t bytes = 1;
-    char32_t code = invalid;
+constexpr char32_t not_utf8 = 0xFFFF'FFFF;
 
-    static constexpr char32_t invalid = 0xFFFF'FFFF;
-};
-
-/// Returns the first character of `text`. A byte that is not valid UTF-8 is a character of its own.
-Character first_character(std::string_view text) {
+/// Returns the number of bytes of the first character of `text`, and its code point. A byte that is not valid
+/// UTF-8 is a character of its own, with the code point `not_utf8`.
+std::pair<std::size_t, char32_t> first_character(std::string_view text) {
     using FromUtf8 = std::codecvt<char32_t, char8_t, std::mbstate_t>;
     const auto* const begin = reinterpret_cast<const char8_t*>(text.data());
     const auto* next = begin;
-    Character it;
+    char32_t code = not_utf8;
     char32_t* end = nullptr;
     std::mbstate_t state{};
     std::use_facet<FromUtf8>(std::locale::classic())
-        .in(state, begin, begin + text.size(), next, &it.code, &it.code + 1, end);
-    if (next != begin) it.bytes = static_cast<std::size_t>(next - begin);
-    return it;
+        .in(state, begin, begin + text.size(), next, &code, &code + 1, end);
+    return {static_cast<std::size_t>(std::max<std::ptrdiff_t>(next - begin, 1)), code};
 }
 
 bool is_harmless(char32_t code) {
@@ -35,7 +31,7 @@ bool is_harmless(char32_t code) {
     const bool breaks_line = within(0x2028, 0x2029);
     const bool turns_text_around = within(0x200E, 0x200F) || within(0x202A, 0x202E) || within(0x2066, 0x2069);
     const bool surrogate = within(0xD800, 0xDFFF);  // half of a character; std::codecvt accepts it
-    return code != Character::invalid && !control && !breaks_line && !turns_text_around && !surrogate;
+    return code != not_utf8 && !control && !breaks_line && !turns_text_around && !surrogate;
 }
 
 void append_escape(std::string& result, unsigned char byte) {
