@@ -159,13 +159,11 @@ std::vector<Endpoint> read_variable() {
 /// neither. Throws if the system does not say whether a file is there, because the other file may name other
 /// nodes, and then two clients could hold one lock. A symbolic link is there even if it leads nowhere.
 std::string usual_file() {
-    std::vector<std::filesystem::path> places;
-    if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty())
-        places.emplace_back(config);
-    else if (const auto home = variable("HOME"); !home.empty())
-        places.emplace_back(home + "/.config");
-    places.emplace_back("/etc");
-    for (const auto& place : places) {
+    const auto home = variable("HOME");
+    auto config = variable("XDG_CONFIG_HOME");
+    if (config.empty() && !home.empty()) config = home + "/.config";
+    for (const std::filesystem::path place : {config, std::string{"/etc"}}) {
+        if (place.empty()) continue;
         const auto file = place / "redlock/nodes";
         std::error_code error;
         const auto status = std::filesystem::symlink_status(file, error);  // not found: ENOENT and ENOTDIR
