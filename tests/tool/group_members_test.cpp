@@ -42,23 +42,22 @@ TEST(GroupMembers, AreAliveUnlessAllAreZombies) {
     const pid_t group = first.pid();
     ForkedChild second{joining(group)};
     ASSERT_EQ(second.receive(), "joined");
-    GroupMembers members;
-    EXPECT_TRUE(members.any_alive(group));
+    EXPECT_EQ(find_alive(group, group), group);
     make_zombie(first);
-    EXPECT_TRUE(members.any_alive(group));
-    EXPECT_TRUE(GroupMembers{}.any_alive(group));
+    EXPECT_EQ(find_alive(group, group), second.pid());
+    EXPECT_EQ(find_alive(group), second.pid());
     make_zombie(second);
-    EXPECT_FALSE(members.any_alive(group));
+    EXPECT_EQ(find_alive(group, second.pid()), 0);
     first.kill();
     second.kill();
-    EXPECT_FALSE(members.any_alive(group)) << "there is no such group any more";
+    EXPECT_EQ(find_alive(group, second.pid()), 0) << "there is no such group any more";
 }
 
 TEST(GroupMembers, AreAliveIfStopped) {
     ForkedChild process{joining(0)};
     ASSERT_EQ(process.receive(), "joined");
     process.freeze();
-    EXPECT_TRUE(GroupMembers{}.any_alive(process.pid()));
+    EXPECT_EQ(find_alive(process.pid()), process.pid());
 }
 
 // The system shows such a process as a zombie, but it still works.
@@ -72,7 +71,7 @@ TEST(GroupMembers, AreAliveWithoutTheirFirstThread) {
     }};
     ASSERT_EQ(process.receive(), "joined");
     ASSERT_TRUE(wait_until([&] { return support::state_of(std::to_string(process.pid())) == 'Z'; }));
-    EXPECT_TRUE(GroupMembers{}.any_alive(process.pid()));
+    EXPECT_EQ(find_alive(process.pid()), process.pid());
 }
 
 }  // namespace

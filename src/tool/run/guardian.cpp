@@ -1,6 +1,5 @@
 #include "guardian.hpp"
 
-#include "open_descriptors.hpp"
 #include "processes.hpp"
 
 #include "os/scoped_signal_block.hpp"

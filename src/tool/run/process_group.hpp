@@ -61,7 +61,7 @@ public:
 
     /// Returns true if a process of the group is alive, also after the end of the command. Zombies do not
     /// count: those of our children are gone after refresh(), and those of a daemon may stay while it lives.
-    bool alive() { return !status_ || members_.any_alive(id_); }
+    bool alive() { return !status_ || (alive_ = find_alive(id_, alive_)) != 0; }
 
     /// Sends a signal to the whole group. Continues the stopped processes, so that they can handle it.
     /// Returns false if redlock has no permission to do so.
@@ -76,7 +76,7 @@ private:
     std::optional<int> stop_{};
     bool stopped_ = false;
     bool continued_ = false;
-    GroupMembers members_{};
+    pid_t alive_ = 0;  // a process of the group that has outlived the command
 };
 
 }  // namespace redlock::tool

@@ -1,7 +1,6 @@
 #include "processes.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -41,24 +40,21 @@ bool has_ended(int directory, const char* file) {
     return state == 'X' || (state == 'Z' && threads <= 1);
 }
 
-bool GroupMembers::any_alive(pid_t group) {
-    if (!group_exists(group)) return false;
-    if (is_alive(last_found_, group)) return true;
-    if (!proc_shows_our_processes()) return true;
-    if (::access("/proc/1", F_OK) != 0) return true;  // the processes of other users are hidden
+pid_t find_alive(pid_t group, pid_t first) {
+    if (!group_exists(group)) return 0;
+    if (is_alive(first, group)) return first;
+    if (!proc_shows_our_processes()) return group;
+    if (::access("/proc/1", F_OK) != 0) return group;  // the processes of other users are hidden
     bool has_zombie = false;
     std::error_code error;
     std::filesystem::directory_iterator it{"/proc", error};
     for (; !error && it != end(it); it.increment(error)) {
         const auto name = it->path().filename();
         const auto process = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));  // 0 for "cmdline"
-        if (is_alive(process, group)) {
-            last_found_ = process;
-            return true;
-        }
+        if (is_alive(process, group)) return process;
         has_zombie = has_zombie || (process > 0 && ::getpgid(process) == group);
     }
-    return error || !has_zombie;
+    return error || !has_zombie ? group : 0;
 }
 
 }  // namespace redlock::tool

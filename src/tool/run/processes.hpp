@@ -1,4 +1,5 @@
-// Whether a process, or all processes of a process group, have ended, and signals to all of a group.
+// Whether a process, or all processes of a process group, have ended, signals to all of a group, and the
+// descriptors that a process has inherited.
 //
 // A process that has ended stays in its group as a zombie until its parent waits for it. A parent that lives
 // outside of the group, such as a daemon, may never do that.
@@ -6,6 +7,7 @@
 
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -31,6 +33,18 @@ inline bool signal_group(pid_t group, int number) noexcept {
     return allowed;
 }
 
+/// Closes every descriptor from `number` up, except `kept`, which gets this number. A process that stays
+/// behind must not keep those of its parent open: whoever waits for the end of a pipe, or for a lock of
+/// flock(), would wait for that process.
+inline void keep_descriptor(int kept, int number) noexcept {
+    ::dup2(kept, number);
+#if (defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)) || defined(__FreeBSD__)
+    ::closefrom(number + 1);
+#else
+    for (long it = ::sysconf(_SC_OPEN_MAX); it > number; --it) ::close(static_cast<int>(it));
+#endif
+}
+
 // ---- Not safe in a signal handler
 
 /// Returns an object that this process shares with its later children. It is never unmapped. Throws
@@ -51,14 +65,9 @@ bool proc_shows_our_processes();
 /// thread has ended, even if other threads of it run.
 bool has_ended(int directory, const char* file);
 
-class GroupMembers {
-public:
-    /// Returns false if the group has no process, or if all its processes are zombies. Returns true if /proc
-    /// does not show whether they are.
-    bool any_alive(pid_t group);
-
-private:
-    pid_t last_found_ = 0;  // as long as this process lives, /proc need not be searched
-};
+/// Returns a process of the group that is alive. Returns 0 if the group has no process, or if all its
+/// processes are zombies, and `group` if /proc does not show whether they are. As long as the process `first`
+/// of the group lives, /proc is not searched.
+pid_t find_alive(pid_t group, pid_t first = 0);
 
 }  // namespace redlock::tool

@@ -1,6 +1,5 @@
 #include "watched_process.hpp"
 
-#include "open_descriptors.hpp"
 #include "processes.hpp"
 
 #include <fcntl.h>
