@@ -102,7 +102,7 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
 int bench(const BenchArguments& request) {
     if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
     auto workload = request.workload;
-    workload.prefix = random_name(workload.prefix);
+    workload.prefix += ":" + random_owner();
     workload.lock.retry.attempts = 1;
     const Signals signals{SIGINT, SIGTERM};
     // While it measures, it writes to a terminal only. When it prints, it holds no lock.

@@ -1,6 +1,5 @@
 #include "checkup.hpp"
 
-#include "probe.hpp"
 #include "round/cluster_map.hpp"
 #include "wire/quarantine.hpp"
 

@@ -46,7 +46,7 @@ CheckupPlan plan_of(const DoctorArguments& request) {
     check(plan.lock, plan.nodes.node_timeout, plan.nodes.quarantine);
     if (plan.mark && plan.nodes.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
-    plan.resource = request.probe ? *request.probe : random_name("redlock:doctor");
+    plan.resource = request.probe ? *request.probe : "redlock:doctor:" + random_owner();
     return plan;
 }
 

@@ -1,9 +1,7 @@
-#include "probe.hpp"
-
 #include "diagnosis.hpp"
+#include "text/lock_status.hpp"
 #include "wire/key_names.hpp"
 
-#include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/resources.hpp>
 
@@ -21,9 +19,7 @@ using Words = std::vector<std::string_view>;
 class Probe {
 public:
     Probe(AdminConnection& admin, const CheckupPlan& plan, NodeFacts& facts)
-        : admin_(admin), plan_(plan), facts_(facts), resources_(detail::checked_resources({plan.resource})) {
-        if (const auto error = owner_.draw(os_entropy())) throw std::system_error(error, "no entropy");
-    }
+        : admin_(admin), plan_(plan), facts_(facts), resources_(detail::checked_resources({plan.resource})) {}
 
     void run() {
         lock_and_unlock();
@@ -37,7 +33,7 @@ public:
 
 private:
     NodeReport ask(RedisNodes& nodes, Verb verb, std::chrono::milliseconds ttl = {}) const {
-        return nodes.ask({.command = {verb, resources_, owner_.view(), ttl}})[0];
+        return nodes.ask({.command = {verb, resources_, owner_, ttl}})[0];
     }
 
     /// Tries to release first, when there is nothing to release. If that is not permitted, acquires for one
@@ -64,7 +60,7 @@ private:
     /// is forbidden. Uses a key that does not exist. If an ACL forbids only the key, the command counts as
     /// permitted.
     bool may_use_each_command() {
-        const auto key = plan_.resource + ":doctor-" + std::string{owner_.view()};
+        const auto key = plan_.resource + ":doctor-" + owner_;
         const std::vector<std::pair<const char*, Words>> commands{{"release", {"GET", key}},
                                                                   {"release", {"DEL", key}},
                                                                   {"extend", {"PTTL", key}},
@@ -107,7 +103,7 @@ private:
     /// nothing else, so SUBSCRIBE is tried on a connection of its own.
     void try_queue() {
         const auto key = detail::key_of(detail::KeyKind::queue, plan_.resource).text();
-        const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
+        const auto channel = "redlock:wake:doctor-" + owner_;
         const std::vector<Words> commands{{"ZRANGE", key, "0", "0"}, {"ZADD", key, "XX", "0", channel},
                                           {"ZREM", key, channel},    {"ZRANK", key, channel},
                                           {"ZPOPMIN", key, "0"},     {"EXISTS", key},
@@ -135,7 +131,7 @@ private:
     const CheckupPlan& plan_;
     NodeFacts& facts_;
     const std::vector<std::string> resources_;
-    Owner owner_{};
+    const std::string owner_ = random_owner();
 };
 
 }  // namespace

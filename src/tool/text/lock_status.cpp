@@ -52,10 +52,10 @@ std::string conclusion_of(const LockStatus& status) {
 
 }  // namespace
 
-std::string random_name(const std::string& prefix) {
+std::string random_owner() {
     Owner random;
     if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
-    return prefix + ":" + std::string{random.view()};
+    return std::string{random.view()};
 }
 
 bool is_ours(const std::string& owner) {

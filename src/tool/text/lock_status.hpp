@@ -7,9 +7,9 @@
 
 namespace redlock::tool {
 
-/// Returns a name that begins with `prefix` and ends with a random owner. Throws std::system_error if there
+/// Returns an owner that nobody else has, also for the names of resources. Throws std::system_error if there
 /// are no random numbers.
-std::string random_name(const std::string& prefix);
+std::string random_owner();
 
 /// Returns true if the text has the form of an owner of this library.
 bool is_ours(const std::string& owner);
