@@ -5,7 +5,6 @@
 #include "text/table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iomanip>
 
 namespace redlock::tool {
@@ -23,10 +22,8 @@ void add_row(Table& table, const std::string& verb, const LatencyHistogram& late
 /// Returns a bar whose length is proportional to `count`. If `count` is not 0, the bar is not empty.
 std::string stripe(std::uint64_t count, std::uint64_t most) {
     constexpr std::uint64_t longest = 50;
-    std::string result;
-    if (count > 0)
-        result.append(static_cast<std::size_t>(std::max<std::uint64_t>(count * longest / most, 1)), '#');
-    return result;
+    const auto length = std::max(count * longest / most, std::min<std::uint64_t>(count, 1));
+    return std::string(static_cast<std::size_t>(length), '#');
 }
 
 std::string words_of(const Failure& failure) {
@@ -48,15 +45,12 @@ std::vector<Bar> bars_of(const LatencyHistogram& latencies) {
     std::vector<Bar> bars;
     std::chrono::nanoseconds from{0};
     std::uint64_t seen = 0;
-    constexpr std::array<int, 3> steps{1, 2, 5};
     for (std::chrono::nanoseconds decade = 1us; seen < latencies.count(); decade *= 10)
-        for (const int step : steps) {
-            const auto to = decade * step;
-            const auto count = latencies.between(from, to);
-            const bool inside = (seen > 0 || count > 0) && seen < latencies.count();
-            if (inside) bars.push_back({from, to, count});
-            seen += count;
-            from = to;
+        for (const int step : {1, 2, 5}) {
+            const Bar bar{from, decade * step, latencies.between(from, decade * step)};
+            if (seen + bar.count > 0 && seen < latencies.count()) bars.push_back(bar);
+            seen += bar.count;
+            from = bar.to;
         }
     return bars;
 }

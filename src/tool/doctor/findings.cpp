@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 namespace redlock::tool {
 namespace {
@@ -66,10 +65,7 @@ std::string remedy_for(const NodeError& error, const NodeFacts& node) {
 }
 
 std::string megabytes(std::uint64_t bytes) {
-    std::array<char, 32> text{};
-    const auto length =
-        std::snprintf(text.data(), text.size(), "%.1f MB", static_cast<double>(bytes) / 1024 / 1024);
-    return {text.data(), static_cast<std::size_t>(length)};
+    return formatted("%.1f MB", static_cast<double>(bytes) / 1024 / 1024);
 }
 
 std::string remedy_for_forgetting(const CheckupPlan& plan) {
@@ -288,10 +284,10 @@ void judge_silence(const NodeFacts& node, const CheckupPlan& plan, Findings& fin
 
 // ---- Whether a node answers, and whether it does what a lock needs
 
-/// Returns the text between the first two single quotes, for example 'eval' or 'config|get'.
+/// Returns the text between the first two quotes, for example 'eval' or 'config|get'.
 std::string quoted_word(const std::string& text) {
-    const auto begin = text.find('\'');
-    const auto end = begin == text.npos ? begin : text.find('\'', begin + 1);
+    const auto begin = text.find_first_of("'`");
+    const auto end = begin == text.npos ? begin : text.find(text[begin], begin + 1);
     return end == text.npos ? std::string{} : text.substr(begin + 1, end - begin - 1);
 }
 
@@ -334,22 +330,14 @@ std::string effect_of_failures(const NodeFacts& node) {
     return std::string{"it grants locks, and "} + what + ", so each of them stays until its ttl ends";
 }
 
-/// Returns the command that the server does not know, such as EVAL, or an empty text.
-std::string unknown_command(const NodeError& error) {
-    constexpr std::string_view words = "ERR unknown command ";
-    if (!error.detail.starts_with(words)) return {};
-    const auto quote = error.detail.substr(words.size(), 1);
-    const auto end = error.detail.find(quote, words.size() + 1);
-    return end == std::string::npos ? "" : error.detail.substr(words.size() + 1, end - words.size() - 1);
-}
-
 Finding failed(const PermissionCheck& check, const NodeFacts& node) {
     const auto what = "it cannot " + check.verb + ": " + reason_of(check.error);
     if (check.error.cause == Errc::permission_denied) return forbidden(check, node, what);
     const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
                                 : check.error.cause == Errc::read_only   ? "role"
                                                                          : "check";
-    const auto command = unknown_command(check.error);
+    const bool is_unknown = check.error.detail.starts_with("ERR unknown command ");
+    const auto command = is_unknown ? quoted_word(check.error.detail) : std::string{};
     const auto remedy = command.empty()
                             ? remedy_for(check.error, node)
                             : "remove rename-command " + command + " from the server's redis.conf";

@@ -65,12 +65,16 @@ std::string argument_of(std::chrono::milliseconds span) {
     return std::to_string(whole ? span.count() / 1000 : span.count()) + (whole ? "s" : "ms");
 }
 
-std::string text_of(nanoseconds span) {
+std::string formatted(const char* format, double number) {
     std::array<char, 64> text{};
-    const auto ms = static_cast<double>(span.count()) / 1e6;
-    const char* const format = ms < 10 ? "%.2f ms" : ms < 1000 ? "%.0f ms" : "%.1f s";
-    const auto length = std::snprintf(text.data(), text.size(), format, ms < 1000 ? ms : ms / 1000);
+    const auto length = std::snprintf(text.data(), text.size(), format, number);
     return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string text_of(nanoseconds span) {
+    const auto ms = static_cast<double>(span.count()) / 1e6;
+    if (ms >= 1000) return formatted("%.1f s", ms / 1000);
+    return formatted(ms < 10 ? "%.2f ms" : "%.0f ms", ms);
 }
 
 }  // namespace redlock::tool

@@ -14,6 +14,9 @@ std::chrono::nanoseconds parse_span(std::string_view text);
 /// Returns a duration for people, with as many digits as are useful: "2.5 s", "37 ms", "0.21 ms".
 std::string text_of(std::chrono::nanoseconds span);
 
+/// Returns a number in this format of printf().
+std::string formatted(const char* format, double number);
+
 /// Returns a duration in the form that parse_span() accepts: "30s", "1500ms".
 std::string argument_of(std::chrono::milliseconds span);
 
