@@ -56,6 +56,21 @@ TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
     EXPECT_EQ(round.report(2, 1), "granted sent 1 ms") << "its first answer is to the second request";
 }
 
+// The driver sends these requests again if the server refuses the form of one of them.
+TEST(QuorumRoundBatch, KnowsTheRequestsWhoseVotesAreMissing) {
+    const std::vector<Request> requests(3, {.command = {.verb = Verb::compare_and_expire}});
+    const RoundLimits limits{};
+    std::vector<Tally> tallies(3, Tally{std::make_shared<const std::vector<std::string>>(1, "0")});
+    detail::QuorumRound round{requests, limits, 50ms, Round::all_at_once, 1, tallies};
+    EXPECT_TRUE(round.exclude(0, 1, "excluded", {}));
+    round.on_join(0, true);
+    round.on_sent(0);
+    EXPECT_FALSE(round.on_vote(0, {Vote::granted}, {}, {}));
+    EXPECT_FALSE(round.lacks_vote(0, 0)) << "it has been answered";
+    EXPECT_FALSE(round.lacks_vote(0, 1)) << "it was not sent";
+    EXPECT_TRUE(round.lacks_vote(0, 2));
+}
+
 // ---- Timeouts
 
 // A node that has replied to some of its commands is alive. The other requests are left to the next round.
