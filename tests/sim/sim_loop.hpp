@@ -28,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace redlock::sim {
@@ -140,158 +139,107 @@ private:
     std::optional<AsyncNodes> nodes_{};
 };
 
-/// An AsyncLock or AsyncSemaphore whose operations block the calling fiber. If the loop has destroyed it
-/// during an operation, a new one is in its place.
-template <class Async>
-class InLoop : detail::NotCopied {
+/// A lock or semaphore of a client, in the front that the client uses. The operations of an Async block the
+/// calling fiber. If the loop has destroyed the Async during an operation, a new one is in its place.
+template <class Blocking, class Async>
+class OfClient : detail::NotCopied {
 public:
     template <class... Arguments>
-    explicit InLoop(SimLoop& loop, const Arguments&... arguments)
-        : loop_(loop),
-          make_([&loop, arguments...] { return std::make_unique<Async>(loop.nodes(), arguments...); }) {
-        loop_.call([this] {
-            it_ = make_();
-            loop_.add(destroy_);
+    explicit OfClient(Client& client, const Arguments&... arguments) : loop_(client.loop()) {
+        if (!loop_) {
+            blocking_.emplace(client.nodes(), arguments..., client.clock(), client.entropy());
+            return;
+        }
+        make_ = [this, arguments...] { return std::make_unique<Async>(loop_->nodes(), arguments...); };
+        loop_->call([this] {
+            async_ = make_();
+            loop_->add(destroy_);
         });
     }
-    ~InLoop() {
-        const Process::IgnoreCrash ignore_crash{loop_.process()};  // it may wait to send its release
-        loop_.call([this] {
-            loop_.remove(destroy_);
-            it_.reset();
+    ~OfClient() {
+        if (!loop_) return;
+        const Process::IgnoreCrash ignore_crash{loop_->process()};  // it may wait to send its release
+        loop_->call([this] {
+            loop_->remove(destroy_);
+            async_.reset();
         });
     }
 
     Result acquire(const std::stop_token& stop = {}) {
-        return await([this](Completion done) { it_->acquire(std::move(done)); }, stop);
+        if (blocking_) return blocking_->acquire(stop);
+        return await([this](Completion done) { async_->acquire(std::move(done)); }, stop);
     }
     Result try_acquire() {
-        return await([this](Completion done) { it_->try_acquire(std::move(done)); });
+        return perform([](auto& it, auto... done) { return it.try_acquire(std::move(done)...); });
     }
     Result acquire_for(nanoseconds span) {
-        return await([this, span](Completion done) { it_->acquire_for(span, std::move(done)); });
+        return perform([span](auto& it, auto... done) { return it.acquire_for(span, std::move(done)...); });
     }
     Result extend(milliseconds ttl) {
-        return await([this, ttl](Completion done) { it_->extend(ttl, std::move(done)); });
+        return perform([ttl](auto& it, auto... done) { return it.extend(ttl, std::move(done)...); });
     }
     Result extend() {
-        return await([this](Completion done) { it_->extend(std::move(done)); });
+        return perform([](auto& it, auto... done) { return it.extend(std::move(done)...); });
     }
     Result release() {
-        return await([this](Completion done) { it_->release(std::move(done)); });
+        return perform([](auto& it, auto... done) { return it.release(std::move(done)...); });
     }
     void unlock() {
-        loop_.call([this] { replace(); });
+        if (blocking_) return blocking_->unlock();
+        loop_->call([this] { replace(); });
     }
 
-    bool valid() const noexcept { return remaining() > 0ns; }
+    bool valid() const noexcept { return blocking_ ? blocking_->valid() : remaining() > 0ns; }
     nanoseconds remaining() const noexcept {
-        const std::lock_guard guard{in_query_};
-        return it_ ? it_->remaining() : 0ns;
+        return query([](const auto& it) { return it.remaining(); });
     }
     std::stop_token lost() const {
-        const std::lock_guard guard{in_query_};
-        return it_->lost();
+        return query([](const auto& it) { return it.lost(); });
     }
-    const std::string& resource() const noexcept { return it_->resource(); }
-    Resources resources() const noexcept { return it_->resources(); }
+    const std::string& resource() const noexcept {
+        return blocking_ ? blocking_->resource() : async_->resource();
+    }
+    Resources resources() const noexcept { return blocking_ ? blocking_->resources() : async_->resources(); }
     std::string_view owner() const noexcept {
-        const std::lock_guard guard{in_query_};
-        return it_ ? it_->owner() : std::string_view{};
+        return query([](const auto& it) -> std::string_view { return it.owner(); });
     }
     std::uint64_t fencing_token() const noexcept {
-        const std::lock_guard guard{in_query_};
-        return it_ ? it_->fencing_token() : 0;
+        return query([](const auto& it) { return it.fencing_token(); });
     }
 
 private:
-    Result await(std::function<void(Completion)> begin, const std::stop_token& stop = {}) {
-        return loop_.await({std::move(begin), [this] { it_->cancel(); }, destroy_}, stop);
+    /// Calls `verb(blocking)`, or `verb(async, done)` in the loop.
+    template <class Verb>
+    Result perform(Verb verb) {
+        if (blocking_) return verb(*blocking_);
+        return await([this, verb](Completion done) { verb(*async_, std::move(done)); });
     }
-    /// The queries must not be called during the destruction. A fiber may be suspended in a query.
+    Result await(std::function<void(Completion)> begin, const std::stop_token& stop = {}) {
+        return loop_->await({std::move(begin), [this] { async_->cancel(); }, destroy_}, stop);
+    }
+    /// During the destruction of an Async, returns an empty value, because its queries must not be called.
+    template <class Query>
+    auto query(Query query) const {
+        if (blocking_) return query(*blocking_);
+        const std::lock_guard guard{in_query_};
+        return async_ ? query(*async_) : decltype(query(*async_)){};
+    }
+    /// A fiber may be suspended in a query.
     void replace() {
-        const Process::IgnoreCrash ignore_crash{loop_.process()};
+        const Process::IgnoreCrash ignore_crash{loop_->process()};
         auto next = make_();
         {
             const std::lock_guard guard{in_query_};
-            std::swap(it_, next);
+            std::swap(async_, next);
         }
     }
 
-    SimLoop& loop_;
-    std::function<std::unique_ptr<Async>()> make_;
-    std::unique_ptr<Async> it_{};
+    SimLoop* const loop_;
+    std::optional<Blocking> blocking_{};
+    std::function<std::unique_ptr<Async>()> make_{};
+    std::unique_ptr<Async> async_{};
     mutable std::mutex in_query_{};
     const SimLoop::Destroy destroy_ = [this] { replace(); };
-};
-
-/// A lock or semaphore of a client, in the front that the client uses.
-template <class Blocking, class Async>
-class OfClient {
-public:
-    template <class... Arguments>
-    explicit OfClient(Client& client, const Arguments&... arguments)
-        : it_(client.loop() ? Front{std::in_place_type<InLoop<Async>>, *client.loop(), arguments...}
-                            : Front{std::in_place_type<Blocking>, client.nodes(), arguments...,
-                                    client.clock(), client.entropy()}) {}
-
-    Result acquire(const std::stop_token& stop = {}) {
-        return call([&](auto& it) { return it.acquire(stop); });
-    }
-    Result try_acquire() {
-        return call([](auto& it) { return it.try_acquire(); });
-    }
-    Result acquire_for(nanoseconds span) {
-        return call([span](auto& it) { return it.acquire_for(span); });
-    }
-    Result extend() {
-        return call([](auto& it) { return it.extend(); });
-    }
-    Result extend(milliseconds ttl) {
-        return call([ttl](auto& it) { return it.extend(ttl); });
-    }
-    Result release() {
-        return call([](auto& it) { return it.release(); });
-    }
-    void unlock() {
-        call([](auto& it) { it.unlock(); });
-    }
-
-    bool valid() const noexcept {
-        return call([](const auto& it) { return it.valid(); });
-    }
-    nanoseconds remaining() const noexcept {
-        return call([](const auto& it) { return it.remaining(); });
-    }
-    std::stop_token lost() const {
-        return call([](const auto& it) { return it.lost(); });
-    }
-    const std::string& resource() const noexcept {
-        return call([](const auto& it) -> const std::string& { return it.resource(); });
-    }
-    Resources resources() const noexcept {
-        return call([](const auto& it) { return it.resources(); });
-    }
-    std::string_view owner() const noexcept {
-        return call([](const auto& it) { return it.owner(); });
-    }
-    std::uint64_t fencing_token() const noexcept {
-        return call([](const auto& it) { return it.fencing_token(); });
-    }
-
-private:
-    using Front = std::variant<Blocking, InLoop<Async>>;
-
-    template <class Function>
-    decltype(auto) call(Function function) {
-        return std::visit(function, it_);
-    }
-    template <class Function>
-    decltype(auto) call(Function function) const {
-        return std::visit(function, it_);
-    }
-
-    Front it_;
 };
 
 }  // namespace redlock::sim

@@ -45,35 +45,28 @@ public:
     }
 
     Result acquire(std::stop_token stop = {}) {
-        if (blocking_) return blocking_->acquire(std::move(stop));
-        return end_of([](auto& it, auto done) { it.acquire(std::move(done)); },
-                      [](auto& it, auto done) { it.async_acquire(std::move(done)); }, std::move(stop));
+        return end_of([](auto& it, auto last) { return it.acquire(std::move(last)); },
+                      [](auto& it, auto done) { it.async_acquire(std::move(done)); }, stop);
     }
     Result try_acquire() {
-        if (blocking_) return blocking_->try_acquire();
-        return end_of([](auto& it, auto done) { it.try_acquire(std::move(done)); },
+        return end_of([](auto& it, auto... done) { return it.try_acquire(std::move(done)...); },
                       [](auto& it, auto done) { it.async_try_acquire(std::move(done)); });
     }
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
-        if (blocking_) return blocking_->acquire_for(span, std::move(stop));
-        return end_of([span](auto& it, auto done) { it.acquire_for(span, std::move(done)); },
-                      [span](auto& it, auto done) { it.async_acquire_for(span, std::move(done)); },
-                      std::move(stop));
+        return end_of([span](auto& it, auto last) { return it.acquire_for(span, std::move(last)); },
+                      [span](auto& it, auto done) { it.async_acquire_for(span, std::move(done)); }, stop);
     }
     Result extend() {
-        if (blocking_) return blocking_->extend();
-        return end_of([](auto& it, auto done) { it.extend(std::move(done)); },
+        return end_of([](auto& it, auto... done) { return it.extend(std::move(done)...); },
                       [](auto& it, auto done) { it.async_extend(std::move(done)); });
     }
     Result extend(std::chrono::milliseconds ttl) {
-        if (blocking_) return blocking_->extend(ttl);
-        return end_of([ttl](auto& it, auto done) { it.extend(ttl, std::move(done)); },
+        return end_of([ttl](auto& it, auto... done) { return it.extend(ttl, std::move(done)...); },
                       [ttl](auto& it, auto done) { it.async_extend(ttl, std::move(done)); });
     }
     Result release() {
-        if (blocking_) return blocking_->release();
-        return end_of([](auto& it, auto done) { it.release(std::move(done)); },
+        return end_of([](auto& it, auto... done) { return it.release(std::move(done)...); },
                       [](auto& it, auto done) { it.async_release(std::move(done)); });
     }
 
@@ -109,10 +102,11 @@ private:
     auto ask(Query query) const {
         return blocking_ ? query(*blocking_) : query(*async_);
     }
-    /// Runs the loop until the operation has ended. A stop request cancels it. Without the memory to begin
-    /// it, the result is that of a Blocking.
-    template <class Begin, class AsyncBegin>
-    Result end_of(Begin begin, AsyncBegin async_begin, std::stop_token stop = {}) {
+    /// Calls the function of a Blocking. Of an Async, runs the loop until the operation has ended. A stop
+    /// request cancels it. Without the memory to begin it, the result is that of a Blocking.
+    template <class Begin, class AsyncBegin, class... Stop>
+    Result end_of(Begin begin, AsyncBegin async_begin, Stop... stop) {
+        if (blocking_) return begin(*blocking_, stop...);
         std::optional<Result> result;
         auto done = [&](Result it) { result = std::move(it); };
         try {
@@ -124,7 +118,7 @@ private:
             return Result{std::make_error_code(std::errc::not_enough_memory)};
         }
         EXPECT_FALSE(result) << "inside the initiating call";
-        const std::stop_callback cancel{std::move(stop), [this] {
+        const std::stop_callback cancel{std::stop_token{stop...}, [this] {
                                             if constexpr (requires { async_->cancel(); }) async_->cancel();
                                         }};
         while (!result && turns_.one()) {
