@@ -285,6 +285,22 @@ TEST_F(SharedConnections, AReleaseIsNoProbe) {
     EXPECT_NE(probe.tally()[1].cause, Errc::backing_off);
 }
 
+// The failure was that of another lane. On this lane, the connection is in order, and goes on to be used.
+TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherLane) {
+    connect();
+    acquire("r", "A");
+    settle();
+    loop.forget(begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false}));
+    rounds.pop_back();
+    auto& node = *group.nodes()[1];
+    node.failed({Errc::timed_out, "on another lane"}, network.clock().now());
+    network.pass(5ms);
+    EXPECT_FALSE(node.trusted(network.clock().now())) << "nobody has read the reply";
+    run_for(1s);
+    EXPECT_TRUE(node.trusted(network.clock().now()));
+    EXPECT_EQ(network.server(1).connections(), 1U);
+}
+
 // No round uses the connection any more when the server answers.
 TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASecond) {
     connect();
