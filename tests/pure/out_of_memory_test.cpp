@@ -6,6 +6,7 @@
 #include "support/round_loop.hpp"
 
 #include <redlock/async_leader.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/query.hpp>
 
 #include <new>
@@ -19,6 +20,7 @@
 namespace redlock::test::out_of_memory_test {
 namespace {
 
+using detail::has_memory_for;
 using support::at_each_allocation;
 using support::Shortage;
 using support::shortage;
@@ -132,15 +134,10 @@ TEST_P(OutOfMemoryInALoop, AnOperationThatHasFailedIsUnderWayUntilItsCompletionI
         Setting world;
         AsyncLock lock{world.of_loop, the_resource, world.options()};
         std::vector<std::error_code> errors;
-        bool begun = true;
-        starve([&] {
-            try {
-                lock.acquire([&](const Result& it) { errors.push_back(it.error()); });
-            } catch (const std::bad_alloc&) {
-                begun = false;
-            }
-        });
-        lock.acquire([&](const Result& it) { errors.push_back(it.error()); });
+        const auto acquire = [&] { lock.acquire([&](const Result& it) { errors.push_back(it.error()); }); };
+        bool begun = false;
+        starve([&] { begun = has_memory_for(acquire); });
+        acquire();
         world.pass(1s);
         ASSERT_EQ(errors.size(), begun ? 2U : 1U);
         EXPECT_EQ(errors.back() == std::errc::operation_in_progress, begun);
@@ -211,15 +208,12 @@ TEST(LeaderOutOfMemory, LeadsInALoopWhenThereIsMemoryAgain) {
                                     .on_error = [](const std::exception_ptr&) {},
                                     .on_failure = [](auto& it) { EXPECT_EQ(it.error(), no_memory); }}};
                 const auto run = [&] {
-                    try {
-                        leader.run([&](AsyncTerm it) { term.emplace(std::move(it)); },
-                                   [&](const std::exception_ptr& it) { ends += it ? 100 : 1; });
-                        ++begins;
-                    } catch (const std::bad_alloc&) {
-                    }
+                    leader.run([&](AsyncTerm it) { term.emplace(std::move(it)); },
+                               [&](const std::exception_ptr& it) { ends += it ? 100 : 1; });
+                    ++begins;
                 };
                 starve([&] {
-                    run();
+                    (void)has_memory_for(run);
                     world.pass(1s);
                     term.reset();
                     world.pass(1s);
@@ -385,13 +379,7 @@ TEST_P(OutOfMemoryInARound, ALostReportCostsNoOtherNodeItsConnection) {
             frozen.paused = true;
             const auto connections = frozen.connections();
             std::size_t granted = 0;
-            starve([&] {
-                try {
-                    granted = ask(Verb::set_if_absent).granted();
-                } catch (const std::bad_alloc&) {
-                    granted = 0;
-                }
-            });
+            starve([&] { (void)has_memory_for([&] { granted = ask(Verb::set_if_absent).granted(); }); });
             if (granted < 3) return;
             ++successes;
             (void)ask(Verb::compare_and_delete);
@@ -467,12 +455,11 @@ TEST_P(OutOfMemoryInARound, ASharedConnectionThatCannotBeBegunLeavesNothingBehin
         support::SharedRound first{group, names, request};
         support::SharedRound second{group, names, request};
         starve([&] {
-            try {
+            const bool ended = has_memory_for([&] {
                 loop.begin(first);
                 while (!first.over()) turn();
-            } catch (const std::bad_alloc&) {
-                loop.forget(first);
-            }
+            });
+            if (!ended) loop.forget(first);
         });
         loop.begin(second);
         while (!second.over()) turn();
@@ -511,10 +498,7 @@ protected:
         /// Runs the loop until it has nothing left to do, although its functions throw std::bad_alloc.
         void run_for(Clock::duration span) {
             const auto end = now() + span;
-            while (now() < end) try {
-                    loop.run_once(end);
-                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the loop goes on
-                }
+            while (now() < end) (void)has_memory_for([&] { loop.run_once(end); });
         }
         /// Disconnects the client from all servers.
         void close_connections() {
@@ -549,11 +533,8 @@ TEST_P(OutOfMemoryInTheLoop, AnAcquisitionThrowsOrCallsItsCompletionOnceAndLeave
             ASSERT_EQ(it.results.size(), 2U);
             it.results.clear();
             starve([&] {
-                try {
-                    it.lock->acquire(it.report());
-                } catch (const std::bad_alloc&) {
+                if (!has_memory_for([&] { it.lock->acquire(it.report()); }))
                     it.results.emplace_back(no_memory);
-                }
                 it.run_for(5s);
             });
             ASSERT_EQ(it.results.size(), 1U);
@@ -596,11 +577,10 @@ TEST_P(OutOfMemoryInTheListeners, AWaiterThatFailsDisturbsNoOtherWaiter) {
             if (other_waits) let_other_wait();
             world.run_for(20ms);
             starve([&] {
-                try {
+                const auto acquire = [&] {
                     waiter.acquire_for(30ms, [&](Result it) { of_waiter = std::move(it); });
-                } catch (const std::bad_alloc&) {
-                    of_waiter = Result{no_memory};
-                }
+                };
+                if (!has_memory_for(acquire)) of_waiter = Result{no_memory};
                 world.run_for(150ms);
             });
             ASSERT_TRUE(of_waiter);
@@ -671,15 +651,7 @@ TEST_P(OutOfMemoryInARound, AReleaseIsSentAgainInALoopWhenThereIsMemoryAgain) {
                 world.run_for(10ms);
                 server.close_connections(world.now());
                 server.resume(world.now());
-                bool thrown = false;
-                starve([&] {
-                    try {
-                        world.run_for(5ms);
-                    } catch (const std::bad_alloc&) {
-                        thrown = true;
-                    }
-                });
-                EXPECT_FALSE(thrown);
+                starve([&] { EXPECT_NO_THROW(world.run_for(5ms)); });
                 world.run_for(30ms);
                 EXPECT_EQ(world.holder(1), "(nil)");
             },
@@ -714,12 +686,8 @@ TEST_P(OutOfMemoryInARound, AReleaseWithoutAQueueIsSentAgain) {
             return words.size() > 2 && words[2] == "2" ? "-NOPERM no permission for the key\r\n" : "";
         };
         world.network.resume(1);
-        starve([&] {
-            try {
-                (void)query(world.nodes, "another");
-            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next query takes its place
-            }
-        });
+        // Without memory, the next query takes its place.
+        starve([&] { (void)has_memory_for([&] { (void)query(world.nodes, "another"); }); });
         world.expect_release_at(1);
     });
 }

@@ -7,6 +7,7 @@
 
 #include <redlock/asio.hpp>
 #include <redlock/asio_leader.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/redlock.hpp>
 
 #if defined(REDLOCK_ASIO_BOOST)
@@ -51,25 +52,34 @@ namespace net = redlock::asio::net;
 using namespace std::chrono_literals;
 using asio::Leader;
 using asio::Lock;
+using detail::has_memory_for;
+using support::at_each_allocation;
 using support::Cluster;
 using support::shortage;
 using support::wait_until;
 
+/// Repeats the action until there is memory for it.
+template <class Action>
+void insist(Action action) {
+    while (!has_memory_for(action)) {
+    }
+}
+
 /// Runs the context until it has nothing left to do, although its handlers throw std::bad_alloc.
 void run(net::io_context& context) {
-    for (bool more = true; more;) try {
-            context.run();
-            more = false;
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the context goes on
-        }
+    insist([&] { context.run(); });
     context.restart();
 }
 
 /// The parameter is the number of allocations that fail, one after the other.
 class AsioWithoutMemory : public testing::TestWithParam<long> {
 protected:
-    /// Lets the allocations after the next `first` fail.
-    static void begin_shortage(long first) { shortage.begin(first, GetParam()); }
+    /// Shortages of several allocations overlap, so not each allocation has to be the first one that fails.
+    static long step() { return (GetParam() + 1) / 2; }
+    template <class Test>
+    static void at_each_step(Test test) {
+        at_each_allocation(step(), test, GetParam(), step());
+    }
     bool no_key_is_left() {
         return wait_until([&] {
             for (auto& server : cluster)
@@ -79,10 +89,7 @@ protected:
     }
     /// Makes a lock whose keys only a release removes in time. Tries it until there is memory.
     void make(std::optional<Lock>& it, net::io_context& context) {
-        while (!it) try {
-                it.emplace(context, nodes, "orders:42", LockOptions{.ttl = 10min});
-            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
-            }
+        insist([&] { it.emplace(context, nodes, "orders:42", LockOptions{.ttl = 10min}); });
     }
     /// Runs an operation to its end. Returns its result, or nothing if the function that begins it has thrown
     /// std::bad_alloc.
@@ -90,21 +97,18 @@ protected:
     std::optional<Result> result_of(net::io_context& context, Begin begin) {
         std::optional<Result> result;
         ++begun;
-        try {
+        const bool has_begun = has_memory_for([&] {
             // The handler is so large that Asio has no memory of earlier operations for it.
             begin([this, &result, size = std::array<char, 10'000>{}](Result it) {
                 ended += size[0] + 1;
                 result = std::move(it);
             });
-        } catch (const std::bad_alloc&) {
-            ++ended;
-        }
+        });
+        if (!has_begun) ++ended;
         run(context);
         EXPECT_EQ(ended, begun);
         return result;
     }
-    /// Shortages of several allocations overlap, so not each allocation has to be the first one that fails.
-    static long step() { return (GetParam() + 1) / 2; }
 
     template <class Work>
     void check_leader(Work work);
@@ -116,38 +120,33 @@ protected:
 };
 
 TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
-    shortage.has_failed = true;
-    for (long first = 0; shortage.has_failed; ++first) {
-        SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        shortage.has_failed = false;
+    const auto test = [&, tried = 0L](auto starve) mutable {
         // A new context has no memory from earlier operations.
         net::io_context context;
         std::optional<Lock> lock;
         const auto acquire = [&](auto handler) { lock->async_acquire(std::move(handler)); };
-        begin_shortage(first);
-        make(lock, context);
-        const auto result = result_of(context, acquire);
-        ASSERT_EQ(lock->valid(), result && *result);
-        lock.reset();
-        run(context);
-        shortage.end();
+        starve([&] {
+            make(lock, context);
+            const auto result = result_of(context, acquire);
+            ASSERT_EQ(lock->valid(), result && *result);
+            lock.reset();
+            run(context);
+        });
         ASSERT_EQ(ended, begun);
         ASSERT_TRUE(no_key_is_left());
-        if (first % step() != 0) continue;
+        if (tried++ % step() != 0) return;
         make(lock, context);
         const auto repeated = result_of(context, acquire);
         ASSERT_TRUE(repeated && *repeated);
         lock.reset();
         run(context);
         ASSERT_TRUE(no_key_is_left());
-    }
+    };
+    at_each_allocation(1, test, GetParam());
 }
 
 TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
-    shortage.has_failed = true;
-    for (long first = 0; shortage.has_failed; first += step()) {
-        SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        shortage.has_failed = false;
+    at_each_step([&](auto starve) {
         net::io_context context;
         std::optional<Lock> lock;
         make(lock, context);
@@ -159,14 +158,11 @@ TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCan
             return result && *result;
         };
         ASSERT_TRUE(succeeds(acquire));
-        begin_shortage(first);
-        (void)result_of(context, extend);
-        shortage.end();
+        starve([&] { (void)result_of(context, extend); });
         ASSERT_TRUE(lock->valid());
         ASSERT_TRUE(succeeds(extend));
-        begin_shortage(first);
-        const bool released = succeeds(release);
-        shortage.end();
+        bool released = false;
+        starve([&] { released = succeeds(release); });
         ASSERT_TRUE(released || succeeds(release));
         ASSERT_FALSE(lock->valid());
         ASSERT_TRUE(no_key_is_left());
@@ -180,17 +176,14 @@ TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCan
         ASSERT_TRUE(succeeds(acquire));
         ASSERT_TRUE(succeeds(release));
         ASSERT_EQ(ended, begun);
-    }
+    });
 }
 
 /// `work(terms)` makes a function for Leader::async_run(), which counts its calls in `terms`. A run that ends
 /// because there is no memory to post a call of on_error is begun again.
 template <class Work>
 void AsioWithoutMemory::check_leader(Work work) {
-    shortage.has_failed = true;
-    for (long first = 0; shortage.has_failed; first += step()) {
-        SCOPED_TRACE("failure of allocation " + std::to_string(first));
-        shortage.has_failed = false;
+    at_each_step([&](auto starve) {
         net::cancellation_signal signal;
         net::io_context context;
         int terms = 0;
@@ -200,35 +193,23 @@ void AsioWithoutMemory::check_leader(Work work) {
         const auto run_until = [&](auto condition) {
             return wait_until([&] {
                 context.restart();
-                try {
+                (void)has_memory_for([&] {
                     for (int left = 100; left > 0 && !condition(); --left)
                         if (context.run_one_for(100ms) == 0) break;
-                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the context goes on
-                }
+                });
                 return condition();
             });
         };
-        begin_shortage(first);
+        const auto on_end = [&](const std::exception_ptr& failure) {
+            ++ends;
+            EXPECT_EQ(failure == nullptr, cancelled);
+        };
         std::optional<Leader> leader;
-        while (!leader) try {
-                leader.emplace(context, nodes, "orders:42",
-                               LeaderOptions{.ttl = 10min,
-                                             .retry = {.delay = 1ms},
-                                             .longest_pause = 2ms,
-                                             .on_error = [](const std::exception_ptr&) {},
-                                             .on_failure = [](const Result&) {}});
-            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
-            }
         const auto begin_run = [&] {
-            for (const int before = runs; runs == before;) try {
-                    leader->async_run(work(terms), net::bind_cancellation_slot(
-                                                       signal.slot(), [&](const std::exception_ptr& failure) {
-                                                           ++ends;
-                                                           EXPECT_EQ(failure == nullptr, cancelled);
-                                                       }));
-                    ++runs;
-                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next attempt
-                }
+            insist([&] {
+                leader->async_run(work(terms), net::bind_cancellation_slot(signal.slot(), on_end));
+                ++runs;
+            });
         };
         const auto leads = [&](int until) {
             return run_until([&] {
@@ -236,15 +217,24 @@ void AsioWithoutMemory::check_leader(Work work) {
                 return terms >= until;
             });
         };
-        ASSERT_TRUE(leads(2));
-        shortage.end();
+        starve([&] {
+            insist([&] {
+                leader.emplace(context, nodes, "orders:42",
+                               LeaderOptions{.ttl = 10min,
+                                             .retry = {.delay = 1ms},
+                                             .longest_pause = 2ms,
+                                             .on_error = [](const std::exception_ptr&) {},
+                                             .on_failure = [](const Result&) {}});
+            });
+            ASSERT_TRUE(leads(2));
+        });
         ASSERT_TRUE(leads(terms + 2));
         cancelled = true;
         signal.emit(net::cancellation_type::terminal);
         run(context);
         ASSERT_EQ(ends, runs);
         ASSERT_TRUE(no_key_is_left());
-    }
+    });
 }
 
 TEST_P(AsioWithoutMemory, ALeaderGoesOnAndLeavesNoKey) {
@@ -278,10 +268,7 @@ TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
                                                             const Result&) { losses += size[0] + 1; }}};
         const auto run_until = [&](auto condition) {
             return wait_until([&] {
-                try {
-                    (void)context.run_for(1ms);
-                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the context goes on
-                }
+                (void)has_memory_for([&] { (void)context.run_for(1ms); });
                 return condition();
             });
         };
