@@ -159,8 +159,7 @@ TEST_F(IdleLoop, WaitsForAReleaseUntilTheKeyHasExpired) {
     release();
     const auto left = expires - now();
     const auto ran = run(1h);
-    EXPECT_GE(ran, left - 100ms);
-    EXPECT_LE(ran, left + 1s);
+    EXPECT_THAT(ran, IsBetween(left - 100ms, left + 1s));
 }
 
 // A NAT forgets a connection while the lock is held, and swallows what comes.

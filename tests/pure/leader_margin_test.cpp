@@ -74,8 +74,7 @@ TEST_F(LeadershipOfAThread, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin
         slow.silence(0, 1);
         for (auto next = its.turn(); next != Clock::never(); next = its.turn()) slow.clock.advance_to(next);
         ASSERT_TRUE(notice.left);
-        EXPECT_GE(*notice.left, margin);
-        EXPECT_LE(*notice.left, margin + 5ms);
+        EXPECT_THAT(*notice.left, IsBetween(margin, margin + 5ms));
     }),
                 FailsWith(Errc::lost));
 }
@@ -126,8 +125,7 @@ TEST_P(Margin, MakesTheLossReportEarlier) {
     world.cut_all();
     pass(1min);
     ASSERT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
-    EXPECT_GE(end - told_at, 10s);
-    EXPECT_LE(end - told_at, 10s + 5ms);
+    EXPECT_THAT(end - told_at, IsBetween(10s, 10s + 5ms));
 }
 
 // C3. The lock is valid until the end, but it cannot be extended any more.

@@ -46,8 +46,8 @@ TEST_P(Leadership, WaitsWhileAnotherLeads) {
     another_leads(10min);
     EXPECT_THAT(leader.run_once([&](const Term&) { ++terms; }), Succeeds());
     EXPECT_EQ(terms, 1);
-    EXPECT_GE(world.clock.now() - start, 10min);
-    EXPECT_LE(world.clock.now() - start, 10min + 1s) << "the longest pause of the campaign";
+    EXPECT_THAT(world.clock.now() - start, IsBetween(10min, 10min + 1s))
+        << "the longest pause of the campaign";
 }
 
 TEST_P(Leadership, PassesToAnotherLeaderWithALargerToken) {
@@ -177,8 +177,7 @@ TEST_P(Leadership, PausesAfterATermSoThatAnotherClientMayLead) {
         stop.get_token());
     ASSERT_THAT(starts, SizeIs(20));
     for (std::size_t i = 0; i < 19; ++i) {
-        EXPECT_GE(starts[i + 1] - starts[i], 500ms);
-        EXPECT_LE(starts[i + 1] - starts[i], 1s);
+        EXPECT_THAT(starts[i + 1] - starts[i], IsBetween(500ms, 1s));
     }
 }
 
@@ -197,8 +196,7 @@ TEST_P(Leadership, ReportsAnExceptionOfTheWorkAndBacksOff) {
     const auto pause = [&](std::size_t i) { return starts[i + 1] - starts[i]; };
     const Clock::duration longest[] = {2s, 4s, 8s, 8s, 8s, 8s, 1s /* a good term */, 2s, 4s, 8s, 8s};
     for (std::size_t i = 0; i < std::size(longest); ++i) {
-        EXPECT_GE(pause(i), longest[i] / 2) << i;
-        EXPECT_LE(pause(i), longest[i]) << i;
+        EXPECT_THAT(pause(i), IsBetween(longest[i] / 2, longest[i])) << i;
     }
     EXPECT_NE(pause(3), pause(4)) << "random";
     EXPECT_TRUE(world.clean());

@@ -190,8 +190,7 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
         const auto* const pending = std::get_if<flow::PendingTurn>(&operation.pending());
         ASSERT_TRUE(pending);
         EXPECT_EQ(pending->turn->limits->deadline, start + 1min);
-        EXPECT_GE(pending->turn->attempt_due, start + 7s);
-        EXPECT_LE(pending->turn->attempt_due, start + 14s);
+        EXPECT_THAT(pending->turn->attempt_due, IsBetween(start + 7s, start + 14s));
         clock.pass_to(pending->turn->attempt_due);
         pending->turn->place = QueuePlace{.in_front = 17};
         operation.resume();
@@ -303,6 +302,11 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
             step(1ms);
         }
     }
+    std::deque<Client> listening(std::size_t count) {
+        std::deque<Client> clients;
+        for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(listen(clients.emplace_back(*this)));
+        return clients;
+    }
     std::optional<Waiter::WakeUp> message(Client& client) {
         return client.waiter.sleep_in_steps(client.task, Clock::never(), never);
     }
@@ -323,45 +327,35 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
 };
 
 TEST_F(WaitersOfALoop, GetANewConnectionIfTheNodeDoesNotKnowTheSubscription) {
-    Client first{*this};
-    Client second{*this};
-    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
-    first.waiter.disconnect(Errc::lost, {});
-    const auto woken = message(second);
+    auto clients = listening(2);
+    clients[0].waiter.disconnect(Errc::lost, {});
+    const auto woken = message(clients[1]);
     ASSERT_TRUE(woken);
     EXPECT_FALSE(woken->connected);
-    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
+    for (auto& it : clients) ASSERT_TRUE(listen(it));
     EXPECT_EQ(subscriptions(), 2U);
 }
 
 // The node has answered a question of a waiter that has not noticed yet that the connection was replaced.
 TEST_F(WaitersOfALoop, KeepANewConnectionIfTheNodeDoesNotKnowTheFormerSubscription) {
-    Client first{*this};
-    Client second{*this};
-    for (auto* const it : {&first, &second}) ASSERT_TRUE(listen(*it));
-    first.waiter.disconnect(Errc::lost, {});
-    ASSERT_TRUE(listen(first));
-    second.waiter.disconnect(Errc::lost, {});
-    EXPECT_FALSE(message(first)) << "it still listens";
-    ASSERT_TRUE(listen(second));
+    auto clients = listening(2);
+    clients[0].waiter.disconnect(Errc::lost, {});
+    ASSERT_TRUE(listen(clients[0]));
+    clients[1].waiter.disconnect(Errc::lost, {});
+    EXPECT_FALSE(message(clients[0])) << "it still listens";
+    ASSERT_TRUE(listen(clients[1]));
     EXPECT_EQ(subscriptions(), 2U);
 }
 
 TEST_F(WaitersOfALoop, ShareOneConnectionToTheirHomeNode) {
-    Client first{*this};
-    Client second{*this};
-    Client third{*this};
-    ASSERT_TRUE(listen(first));
-    ASSERT_TRUE(listen(second));
-    ASSERT_TRUE(listen(third));
-    EXPECT_EQ(third.waiter.home(), 0U);
+    auto clients = listening(3);
+    EXPECT_EQ(clients[2].waiter.home(), 0U);
     EXPECT_EQ(subscriptions(), 1U);
-    EXPECT_NE(first.waiter.new_ticket(), second.waiter.new_ticket());
+    EXPECT_NE(clients[0].waiter.new_ticket(), clients[1].waiter.new_ticket());
 }
 
 TEST_F(WaitersOfALoop, EachGetsItsOwnMessages) {
-    std::deque<Client> clients;
-    for (int i = 0; i < 4; ++i) ASSERT_TRUE(listen(clients.emplace_back(*this)));
+    auto clients = listening(4);
     for (const std::size_t woken : {2U, 0U, 3U, 1U}) {
         const auto ticket = clients[woken].waiter.new_ticket();
         for (auto& it : clients) EXPECT_FALSE(message(it));
@@ -376,15 +370,10 @@ TEST_F(WaitersOfALoop, EachGetsItsOwnMessages) {
 }
 
 TEST_F(WaitersOfALoop, MessagesThatComeTogetherAreAllDelivered) {
-    Client first{*this};
-    Client second{*this};
-    ASSERT_TRUE(listen(first));
-    ASSERT_TRUE(listen(second));
-    (void)publish(first.waiter.new_ticket());
-    (void)publish(second.waiter.new_ticket());
+    auto clients = listening(2);
+    for (auto& it : clients) (void)publish(it.waiter.new_ticket());
     step();
-    EXPECT_TRUE(message(first));
-    EXPECT_TRUE(message(second));
+    for (auto& it : clients) EXPECT_TRUE(message(it));
 }
 
 TEST_F(WaitersOfALoop, TheMessageOfAWaiterThatIsGoneIsGivenBackOnce) {
@@ -464,20 +453,17 @@ TEST_F(WaitersOfALoop, ConnectToNoNodeAfterTheEndOfTheirTime) {
 }
 
 TEST_F(WaitersOfALoop, AreToldThatTheirConnectionIsCut) {
-    Client first{*this};
-    Client second{*this};
-    ASSERT_TRUE(listen(first));
-    ASSERT_TRUE(listen(second));
+    auto clients = listening(2);
     step();
-    const int calls = first.task.calls;
+    const int calls = clients[0].task.calls;
     network.server(0).close_connections(now());
     step();
-    EXPECT_GT(first.task.calls, calls) << "it is woken";
-    for (auto* const it : {&first, &second}) {
-        const auto cut = message(*it);
+    EXPECT_GT(clients[0].task.calls, calls) << "it is woken";
+    for (auto& it : clients) {
+        const auto cut = message(it);
         ASSERT_TRUE(cut);
         EXPECT_FALSE(cut->connected);
-        EXPECT_TRUE(listen(*it)) << "the same node again";
+        EXPECT_TRUE(listen(it)) << "the same node again";
     }
     EXPECT_EQ(subscriptions(), 2U);
 }
@@ -627,17 +613,12 @@ TEST_F(WaitersOfALoop, AWaiterThatIsDestroyedWhileItTriesToListenLeavesNothing) 
 }
 
 TEST_F(WaitersOfALoop, ANodeThatRefusesSubscriptionsIsNotAskedForAMinute) {
-    network.server(0).refuses_command = [](const Words& words) {
-        return std::string{words[0] == "SUBSCRIBE" ? "-NOPERM No permissions to access a channel\r\n" : ""};
-    };
-    Client first{*this};
-    Client second{*this};
-    ASSERT_TRUE(listen(first));
-    ASSERT_TRUE(listen(second));
-    EXPECT_EQ(second.waiter.home(), 1U);
+    forbid(0, {"SUBSCRIBE"});
+    auto clients = listening(2);
+    EXPECT_EQ(clients[1].waiter.home(), 1U);
     EXPECT_EQ(subscriptions(), 1U);
-    Tally reasons{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
-    second.waiter.report_refusals(reasons);
+    Tally reasons{names_of(3)};
+    clients[1].waiter.report_refusals(reasons);
     EXPECT_EQ(reasons[0].cause, Errc::permission_denied);
     EXPECT_FALSE(group.nodes()[0]->server().last_failure().cause) << "the node has not failed";
 }

@@ -81,8 +81,7 @@ TEST_F(LoopWatchdog, ReportsALossAtItsLimitWhileAnotherExtensionWaits) {
     const auto notify_at = now() + second.remaining() - 5050ms - 5ms;
     run_for(10s);
     EXPECT_EQ(losses, 1);
-    EXPECT_GE(lost_at, notify_at);
-    EXPECT_LE(lost_at, notify_at + 1ms);
+    EXPECT_THAT(lost_at, IsBetween(notify_at, notify_at + 1ms));
     EXPECT_LT(lost_at, start + 11250ms + 5s) << "the end of the round";
 }
 

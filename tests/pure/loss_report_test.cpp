@@ -40,8 +40,7 @@ TEST_P(LossReport, IsMadeWhenTheValidityEnds) {
     EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
     EXPECT_TRUE(lost.stop_requested());
     EXPECT_FALSE(lock.valid());
-    EXPECT_LE(told_at, end);
-    EXPECT_GE(told_at, end - 5ms);
+    EXPECT_THAT(told_at, IsBetween(end - 5ms, end));
     pass(10min);
     EXPECT_THAT(losses, SizeIs(1));
 }
@@ -97,8 +96,7 @@ TEST_F(LossReportOfAThread, IsMadeInTimeWhileItsOwnNodesHang) {
     const auto end = slow.clock.now() + lock.remaining();
     slow.silence(0, 1, 2);
     while (lock.valid()) slow.clock.advance_to(list.turn());
-    EXPECT_LE(told, end);
-    EXPECT_GE(told, end - 5ms);
+    EXPECT_THAT(told, IsBetween(end - 5ms, end));
 }
 
 // Another client may hold the resource now, so the report must not wait for the end of the validity.

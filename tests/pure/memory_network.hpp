@@ -11,6 +11,7 @@
 #include "support/command_reader.hpp"
 #include "support/matchers.hpp"
 #include "support/redis_model.hpp"
+#include "support/script_calls.hpp"
 
 #include "os/network.hpp"
 #include "redis/connection.hpp"
@@ -34,6 +35,13 @@ namespace redlock::test {
 /// What a server with too many clients sends before it closes a new connection (MemoryServer::last_words).
 inline constexpr const char* too_many_clients = "-ERR max number of clients reached\r\n";
 
+/// Returns the names n0, n1 and so on.
+inline Tally::Names names_of(std::size_t nodes) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < nodes; ++i) names.push_back("n" + std::to_string(i));
+    return std::make_shared<const std::vector<std::string>>(std::move(names));
+}
+
 /// While an object of this class exists, servers and the network allocate memory, and not the client. Only
 /// the outermost object of several counts.
 struct OutsideTheClient : detail::NotCopied {
@@ -48,6 +56,40 @@ struct OutsideTheClient : detail::NotCopied {
 private:
     static inline int depth = 0;
 };
+
+using support::argument;
+using support::script_of;
+
+/// Returns a name for what a command asks a server to do.
+inline std::string verb_of(const support::CommandReader::Words& words) {
+    using namespace detail::scripts;
+    const auto* const script = script_of(words);
+    if (!script) return words[0];
+    if (script == &acquire) {
+        const bool counts = !argument(words, 5).empty();
+        if (argument(words, 4).empty()) return counts ? "count" : "set all";
+        return counts ? "leave and count" : "leave and set";
+    }
+    if (script == &release) {
+        if (!argument(words, 3).empty()) return "rest";
+        return argument(words, 5).empty() ? "delete all" : "wake";
+    }
+    const std::array<std::pair<const detail::Script*, const char*>, 12> names{{
+        {&compare_and_delete, "delete"},
+        {&compare_and_expire, "expire"},
+        {&extend, "expire all"},
+        {&raise_counts, "raise"},
+        {&reader_acquire, "share"},
+        {&reader_extend, "stay"},
+        {&reader_release, "leave"},
+        {&reader_raise_counts, "raise as reader"},
+        {&enter_queue, "enter"},
+        {&describe_holder, "note"},
+        {&detail::scripts::query, "query"},
+        {&exist, "which"},
+    }};
+    return std::ranges::find(names, script, [](const auto& it) { return it.first; })->second;
+}
 
 class MemoryClock final : public Clock {
 public:
@@ -91,9 +133,14 @@ public:
     bool cut_off = false;          ///< sent bytes stay in the client's kernel until reach_again()
     std::size_t takes_at_once = 65'536;  ///< bytes in each millisecond
     std::string instead{};               ///< the bytes that replace the reply to the next command
-    std::function<std::string(const support::CommandReader::Words&)>
+    using Words = support::CommandReader::Words;
+    /// For some kinds of commands, the bytes that answer them. They are not carried out. A kind is the first
+    /// word or verb_of(), or empty for all other kinds.
+    std::map<std::string, std::string> answers{};
+    std::function<std::string(const Words&)>
         refuses_command{};  ///< the bytes that answer a command which is not carried out; empty if it is
-    std::function<bool(const support::CommandReader::Words&)>
+    std::function<void(const Words&)> before_command{};  ///< is called before a command is carried out
+    std::function<bool(const Words&)>
         hides_reply{};  ///< true if the connection ends after the command was carried out, without a reply
     std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
@@ -110,7 +157,7 @@ public:
         bool forgotten = false;  // a device on the way swallows what comes
         std::string unsent{};
         support::CommandReader reader{std::string::npos};
-        std::deque<support::CommandReader::Words> commands{};
+        std::deque<Words> commands{};
         std::string channel{};  // the channel that it is subscribed to
         std::string replies{};
         Clock::time_point readable = Clock::never();
@@ -169,7 +216,7 @@ public:
         executed_.clear();
     }
     struct Executed {
-        support::CommandReader::Words words;
+        Words words;
         Clock::time_point when;
         std::size_t number;  ///< counted over all servers of a network
     };
@@ -199,7 +246,8 @@ private:
             paused = pauses_after > 0 && --pauses_after == 0;
             log_.push_back(std::to_string(wire.number) + " " + words.front());
             executed_.push_back({words, now, counter ? (*counter)++ : 0});
-            if (auto refusal = refuses_command ? refuses_command(words) : ""; !refusal.empty()) {
+            if (before_command) before_command(words);
+            if (auto refusal = refusal_of(words); !refusal.empty()) {
                 answer(wire, std::move(refusal), now);
                 continue;
             }
@@ -212,6 +260,13 @@ private:
         }
     }
 
+    std::string refusal_of(const Words& words) const {
+        if (!answers.empty())
+            for (const auto& kind : {words.front(), verb_of(words), std::string{}})
+                if (const auto it = answers.find(kind); it != answers.end()) return it->second;
+        return refuses_command ? refuses_command(words) : std::string{};
+    }
+
     /// Returns how many connections are subscribed to the channel.
     std::size_t listeners_of(std::string_view channel) const {
         return static_cast<std::size_t>(std::ranges::count_if(wires_, [&](const auto& it) {
@@ -219,7 +274,7 @@ private:
         }));
     }
 
-    std::string execute(const support::CommandReader::Words& words, Clock::time_point now) {
+    std::string execute(const Words& words, Clock::time_point now) {
         redis->on_publish([&](auto channel, auto message) { return publish(channel, message, now); });
         if (counts_listeners) redis->on_numsub([this](auto channel) { return listeners_of(channel); });
         const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());

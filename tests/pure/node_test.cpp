@@ -287,11 +287,8 @@ struct AServerThatRepeatsThePassword : testing::TestWithParam<Repetition>, Round
         auto configs = network.configs();
         configs[0].endpoint.password = "open sesame";
         group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
-        network.server(0).refuses_command = [](const auto& words) {
-            const auto& [name, command, answer] = GetParam();
-            if (words.front() == command) return "-" + answer + "\r\n";
-            return std::string{words.front() == "AUTH" ? "+OK\r\n" : ""};
-        };
+        network.server(0).answers["AUTH"] = "+OK\r\n";
+        network.server(0).answers[GetParam().command] = "-" + GetParam().words + "\r\n";
     }
 };
 
@@ -325,10 +322,8 @@ struct AnOldServerWithAPassword : testing::Test, RoundDriverWorld {
         group = std::make_unique<LanesOfATest>(configs, NodesOptions{}, network);
     }
     NodeReport report_if(const std::string& command, const std::string& error = "ERR invalid password") {
-        network.server(0).refuses_command = [command, error](const auto& words) {
-            if (words.front() == command) return "-" + error + "\r\n";
-            return std::string{words.front() == "AUTH" ? "+OK\r\n" : ""};
-        };
+        network.server(0).answers = {{"AUTH", "+OK\r\n"}};
+        network.server(0).answers[command] = "-" + error + "\r\n";
         return acquire("A")[0];
     }
 };
@@ -540,9 +535,7 @@ TEST_F(NodeTest, ABatchWithAForgottenScriptIsSentInFull) {
 /// The server answers each command by digest with this error.
 struct AServerThatRefusesDigests : testing::TestWithParam<const char*>, RoundDriverWorld {
     AServerThatRefusesDigests() : RoundDriverWorld(1) {
-        network.server(0).refuses_command = [](const auto& words) {
-            return words.front() == "EVALSHA" ? "-" + std::string{GetParam()} + "\r\n" : std::string{};
-        };
+        network.server(0).answers["EVALSHA"] = "-" + std::string{GetParam()} + "\r\n";
         (void)acquire("A");
         network.server(0).forget_log();
     }
@@ -588,32 +581,24 @@ TEST_P(AServerThatRefusesDigests, GetsALateReleaseInFull) {
 
 // PING only has to be answered.
 TEST_F(NodeTest, AServerWithoutPingIsReady) {
-    server().refuses_command = [](const auto& words) {
-        return std::string{words.front() == "PING" ? "-ERR unknown command 'PING'\r\n" : ""};
-    };
+    server().answers["PING"] = "-ERR unknown command 'PING'\r\n";
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
 }
 
 // A server that could not save its data also answers PING with an error. It is reached, and it accepts no
 // SET.
 TEST_F(NodeTest, AServerThatCannotSaveItsDataIsReached) {
-    server().refuses_command = [](const auto&) {
-        return std::string{"-MISCONF Redis is configured to save RDB snapshots\r\n"};
-    };
+    server().answers[""] = "-MISCONF Redis is configured to save RDB snapshots\r\n";
     const auto tally = acquire("A");
     EXPECT_TRUE(tally[0].sent);
     EXPECT_EQ(tally[0].cause, Errc::server_busy);
-    server().refuses_command = {};
+    server().answers.clear();
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
     EXPECT_EQ(server().connections(), 1u);
 }
 
 TEST_F(NodeTest, ASentinelInPlaceOfAServerIsNamed) {
-    server().refuses_command = [](const auto& words) {
-        return words.front() == "SET"
-                   ? std::string{"-ERR unknown command 'SET', with args beginning with: 'r' 'A'\r\n"}
-                   : std::string{};
-    };
+    server().answers["SET"] = "-ERR unknown command 'SET', with args beginning with: 'r' 'A'\r\n";
     EXPECT_EQ(
         acquire("A")[0].detail,
         "ERR unknown command 'SET', with args beginning with: 'r' 'A'; if a Sentinel answers at this port, "

@@ -121,8 +121,7 @@ TEST(Options, HaveTheDocumentedDefaults) {
     EXPECT_EQ(LockOptions{}.retry.attempts, 3);
     EXPECT_EQ(LockOptions{}.retry.delay, 200ms);
     EXPECT_EQ(LockOptions{}.drift_factor, 0.01);
-    EXPECT_GE(NodesOptions{}.node_timeout, 5ms);
-    EXPECT_LE(NodesOptions{}.node_timeout, 50ms);
+    EXPECT_THAT(NodesOptions{}.node_timeout, IsBetween(5ms, 50ms));
     EXPECT_GT(LockOptions{}.retry.delay / 2, NodesOptions{}.node_timeout);
 }
 

@@ -440,7 +440,7 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsInALaterTurn) {
 
 // Rounds that share connections.
 TEST_P(OutOfMemoryInARound, ASharedConnectionThatCannotBeBegunLeavesNothingBehind) {
-    const auto names = std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"));
+    const auto names = names_of(3);
     const std::vector<std::string> resources{"r"};
     const Request request{
         .command = {.verb = Verb::set_if_absent, .resources = resources, .owner = "A", .ttl = 10s}};

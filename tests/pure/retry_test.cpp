@@ -21,8 +21,7 @@ TEST(Retry, PausesFromHalfTheDelayToTheDelay) {
     for (const milliseconds delay : {milliseconds{1ms}, milliseconds{200ms}, milliseconds{24h}})
         for (int draw = 0; draw < 10'000; ++draw) {
             const auto pause = random_pause(delay, some);
-            EXPECT_GE(pause, delay / 2);
-            EXPECT_LE(pause, delay);
+            EXPECT_THAT(pause, IsBetween(delay / 2, delay));
         }
 }
 
@@ -77,8 +76,7 @@ TEST(Retry, TakesTheDelayFromTheOptions) {
         ASSERT_THAT(world.clock.pauses(), SizeIs(19));
         EXPECT_NE(world.clock.pauses()[0], world.clock.pauses()[1]);
         for (const auto pause : world.clock.pauses()) {
-            EXPECT_GE(pause, delay / 2);
-            EXPECT_LE(pause, delay);
+            EXPECT_THAT(pause, IsBetween(delay / 2, delay));
         }
     }
 }
@@ -127,9 +125,8 @@ TEST(Retry, SucceedsWithinOnePauseOfTheHoldersRelease) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 100, .delay = 200ms}});
     world.after(1s, [&] { world.forget(0), world.forget(1), world.forget(2); });
-    const auto took = time_taken(world, [&] { EXPECT_THAT(lock.acquire(), Succeeds()); });
-    EXPECT_GE(took, 1s);
-    EXPECT_LE(took, 1s + 200ms);
+    EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.acquire(), Succeeds()); }),
+                IsBetween(1s, 1s + 200ms));
 }
 
 }  // namespace

@@ -223,9 +223,7 @@ TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
 TEST(RoundDriver, AServerThatHidesItsIdentityHasNoVoteWithFencing) {
     for (const std::string info : {"$17\r\nredis_version:7\r\n\r\n", "+OK\r\n", "$-1\r\n"}) {
         RoundDriverWorld world{1};
-        world.network.server(0).refuses_command = [&](const auto& words) {
-            return words.front() == "INFO" ? info : "";
-        };
+        world.network.server(0).answers["INFO"] = info;
         const auto report = world.ask({world.request(Verb::set_and_count, "A")}).front()[0];
         EXPECT_EQ(report.cause, Errc::unexpected_reply) << info;
         EXPECT_FALSE(report.sent);

@@ -47,15 +47,9 @@ public:
 
 struct RoundDriverWorld {
     explicit RoundDriverWorld(std::size_t nodes, NodesOptions options = {})
-        : network{nodes}, names(std::make_shared<const std::vector<std::string>>(names_of(nodes))) {
+        : network{nodes}, names(names_of(nodes)) {
         options.observer = &log;
         group = std::make_unique<LanesOfATest>(network.configs(options.quarantine), options, network);
-    }
-
-    static std::vector<std::string> names_of(std::size_t nodes) {
-        std::vector<std::string> names;
-        for (std::size_t i = 0; i < nodes; ++i) names.push_back("n" + std::to_string(i));
-        return names;
     }
 
     Request request(Verb verb, std::string_view owner, std::chrono::milliseconds ttl = 10s) const {

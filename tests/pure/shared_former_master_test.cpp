@@ -232,7 +232,7 @@ struct AFormerMasterOfThreads : testing::Test {
         const Request request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s},
                               .to = to};
         const RoundLimits limits{};
-        Tally tally{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
+        Tally tally{names_of(3)};
         rounds.ask({&request, 1}, limits, {&tally, 1});
         return tally;
     }

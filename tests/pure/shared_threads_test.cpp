@@ -16,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -146,7 +147,7 @@ struct Asked : detail::NotCopied {
     const std::string owner;
     const RoundLimits limits;
     Request request{};
-    Tally tally{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"))};
+    Tally tally{names_of(size)};
 };
 
 class InMemory : public testing::Test {
@@ -721,13 +722,13 @@ TEST_F(LanesOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
     for (const auto& it : log(2)) EXPECT_FALSE(it.starts_with("2 ")) << it;
 }
 
-const auto busy = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+const std::map<std::string, std::string> busy{{"", "-BUSY Redis is busy running a script.\r\n"}};
 
 TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnLaneAgainOnTheSharedLane) {
     set("mine");
-    memory.server(2).refuses_command = busy;
+    memory.server(2).answers = busy;
     release("mine");
-    memory.server(2).refuses_command = {};
+    memory.server(2).answers.clear();
     memory.pass(2s);
     share([this] {
         for (const auto* const resource : {"first", "second", "third", "fourth"}) {
@@ -741,12 +742,12 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnLaneAgainOnTheSharedLane) {
 TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheSharedLaneAgainOnTheOwnLane) {
     share([this] {
         set("theirs");
-        memory.server(2).refuses_command = busy;
+        memory.server(2).answers = busy;
         release("theirs");
     });
     calm_down();
     ASSERT_EQ(value(2, "theirs"), "owner of theirs");
-    memory.server(2).refuses_command = {};
+    memory.server(2).answers.clear();
     memory.pass(2s);
     for (const auto* const it : {"a", "b"}) set(it);  // the first one probes the node
     memory.pass(50ms);
@@ -798,8 +799,7 @@ TEST_F(LanesOfOneProcessor, WaitsInItsDestructorForTheReplyToARelease) {
     memory.clock().after(20ms, [this] { memory.server(2).resume(memory.clock().now()); });
     const auto start = memory.clock().now();
     group.reset();
-    EXPECT_GE(memory.clock().now() - start, 20ms);
-    EXPECT_LE(memory.clock().now() - start, 25ms);
+    EXPECT_THAT(memory.clock().now() - start, IsBetween(20ms, 25ms));
 }
 
 // Both lanes have a release for a server that cannot be reached. The destructor waits for both together.
@@ -815,8 +815,7 @@ TEST_F(LanesOfOneProcessor, SendsTheReleasesOfBothLanesWithinOneNodeTimeout) {
     share([this] { ask(Verb::compare_and_delete, "theirs", "owner of theirs", {.awaits_answers = false}); });
     const auto start = memory.clock().now();
     group.reset();
-    EXPECT_LE(memory.clock().now() - start, 50ms);
-    EXPECT_GE(memory.clock().now() - start, 40ms);
+    EXPECT_THAT(memory.clock().now() - start, IsBetween(40ms, 50ms));
 }
 
 }  // namespace

@@ -83,8 +83,7 @@ protected:
     }
 
     MemoryNetwork network{size};
-    Tally::Names names =
-        std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"));
+    Tally::Names names = names_of(size);
     NodeGroup group{network.configs(), {.round = Round::all_at_once}, network};
     support::RoundLoop loop{group, network.clock()};
     std::deque<std::unique_ptr<SharedRound>> rounds{};

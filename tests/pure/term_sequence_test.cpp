@@ -273,8 +273,7 @@ TEST(TermSequenceReport, CallsOnFailureUnlessAStopIsRequested) {
         its.it.campaigned(no_quorum, 0s);
         if (stopped) its.stop.request_stop();
         const auto pause = its.it.report();
-        EXPECT_GE(pause, 500ms);
-        EXPECT_LE(pause, 1s);
+        EXPECT_THAT(pause, IsBetween(500ms, 1s));
         EXPECT_EQ(its.failures.size(), stopped ? 0U : 1U);
         EXPECT_THAT(its.errors, IsEmpty());
     }
@@ -305,8 +304,7 @@ TEST(TermSequenceReport, DoublesThePauseWithEachExceptionSinceTheLastSuccess) {
     its.go_to(State::leading);
     for (const auto longest : {2s, 4s, 8s, 8s}) {
         const auto pause = its.pause_after(broken());
-        EXPECT_GE(pause, longest / 2);
-        EXPECT_LE(pause, longest);
+        EXPECT_THAT(pause, IsBetween(longest / 2, longest));
     }
     its.it.work_ended({});
     its.it.released(no_quorum);

@@ -233,11 +233,7 @@ TEST_F(UnsentRelease, DoesNotMixUpReplies) {
 // The server rejects the first form of the release when no round waits for its reply any more.
 TEST_F(UnsentRelease, IsRepeatedForAFairLockWithoutPublishPermission) {
     auto it = held("r", {.ttl = 10min, .fair = true});
-    for_each_server([](auto& server) {
-        server.refuses_command = [](const auto& words) {
-            return std::string{verb_of(words) == "wake" ? "-NOPERM no PUBLISH\r\n" : ""};
-        };
-    });
+    for_each_server([](auto& server) { server.answers["wake"] = "-NOPERM no PUBLISH\r\n"; });
     become_unreachable();
     it.unlock();
     reach_again();

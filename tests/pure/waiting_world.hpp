@@ -8,7 +8,6 @@
 
 #include "memory_network.hpp"
 #include "support/nodes_over_lanes.hpp"
-#include "support/script_calls.hpp"
 
 #include "wire/command_encoding.hpp"
 
@@ -20,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,49 +37,9 @@ class MemoryNodes final : public support::NodesOverLanes {
 public:
     MemoryNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options,
                 std::size_t processors = many_processors)
-        : NodesOverLanes(names_of(size), network.configs(options.quarantine), options, network, processors) {}
-
-private:
-    static std::vector<std::string> names_of(std::size_t size) {
-        std::vector<std::string> names;
-        for (std::size_t i = 0; i < size; ++i) names.push_back("n" + std::to_string(i));
-        return names;
+        : NodesOverLanes(*names_of(size), network.configs(options.quarantine), options, network, processors) {
     }
 };
-
-using support::argument;
-using support::script_of;
-
-/// Returns a name for what a command asks a server to do.
-inline std::string verb_of(const support::CommandReader::Words& words) {
-    using namespace detail::scripts;
-    const auto* const script = script_of(words);
-    if (!script) return words[0];
-    if (script == &acquire) {
-        const bool counts = !argument(words, 5).empty();
-        if (argument(words, 4).empty()) return counts ? "count" : "set all";
-        return counts ? "leave and count" : "leave and set";
-    }
-    if (script == &release) {
-        if (!argument(words, 3).empty()) return "rest";
-        return argument(words, 5).empty() ? "delete all" : "wake";
-    }
-    const std::array<std::pair<const detail::Script*, const char*>, 12> names{{
-        {&compare_and_delete, "delete"},
-        {&compare_and_expire, "expire"},
-        {&extend, "expire all"},
-        {&raise_counts, "raise"},
-        {&reader_acquire, "share"},
-        {&reader_extend, "stay"},
-        {&reader_release, "leave"},
-        {&reader_raise_counts, "raise as reader"},
-        {&enter_queue, "enter"},
-        {&describe_holder, "note"},
-        {&query, "query"},
-        {&exist, "which"},
-    }};
-    return std::ranges::find(names, script, [](const auto& it) { return it.first; })->second;
-}
 
 struct WaitingWorld {
     using Words = support::CommandReader::Words;
@@ -153,11 +113,9 @@ struct WaitingWorld {
         for (std::size_t node = 0; node < size; ++node) network.server(node).forget_log();
     }
     /// From now on commands of these kinds are refused, as to a user that may not.
-    void forbid(std::size_t node, std::vector<std::string> forbidden) {
-        network.server(node).refuses_command = [forbidden = std::move(forbidden)](const Words& words) {
-            const bool may = std::ranges::count(forbidden, verb_of(words)) == 0;
-            return std::string{may ? "" : "-NOPERM No permissions to access a key\r\n"};
-        };
+    void forbid(std::size_t node, std::initializer_list<const char*> forbidden) {
+        for (const auto& kind : forbidden)
+            network.server(node).answers[kind] = "-NOPERM No permissions to access a key\r\n";
     }
 
     SeededEntropy entropy{1};
@@ -195,11 +153,7 @@ struct Waiting : testing::Test, WaitingWorld {
                 std::chrono::duration_cast<milliseconds>(questions[i].when - questions[i - 1].when));
         return result;
     }
-    Clock::duration time_of(const std::function<void()>& what) {
-        const auto start = now();
-        what();
-        return now() - start;
-    }
+    Clock::duration time_of(const std::function<void()>& what) { return time_taken(network, what); }
 
     MemoryNodes& alice = client();
     MemoryNodes& bob = client();

@@ -22,4 +22,11 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
+/// Matches the values of this interval, which has both ends. Shows a duration in ns.
+MATCHER_P2(IsBetween, least, most, "is in the interval") {
+    if constexpr (requires { std::chrono::nanoseconds{arg}; })
+        *result_listener << std::chrono::nanoseconds{arg}.count() << " ns";
+    return least <= arg && arg <= most;
+}
+
 }  // namespace redlock::test

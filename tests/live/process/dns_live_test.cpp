@@ -230,9 +230,7 @@ TEST(HangingLookUps, DoNotProlongAQueryOfTheSentinels) {
     MemoryNetwork network{1};
     const auto length = std::to_string(hanging.name().size());
     const auto reply = "*2\r\n$" + length + "\r\n" + hanging.name() + "\r\n$4\r\n6379\r\n";
-    network.server(0).refuses_command = [&](const auto& words) {
-        return words.front() == "SENTINEL" ? reply : "";
-    };
+    network.server(0).answers["SENTINEL"] = reply;
     const auto start = network.clock().now();
     const auto found =
         query_sentinels({.endpoint = {.master = "orders"},
