@@ -10,6 +10,12 @@
 
 namespace redlock::support {
 
+/// Returns the words of both lists, such as a program and its arguments.
+inline std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
 /// The program to run. No shell is involved.
 struct Program {
     std::vector<std::string> words;          ///< the program, looked up in PATH, and its arguments

@@ -23,9 +23,7 @@ int open_fifo(const std::filesystem::path& path) {
 }
 
 Program between(const std::filesystem::path& directory, const std::vector<std::string>& words) {
-    std::vector<std::string> shell{"sh", "-c", R"(exec "$@" <"$0/to" >"$0/from")", directory};
-    shell.insert(shell.end(), words.begin(), words.end());
-    return {.words = std::move(shell)};
+    return {.words = joined({"sh", "-c", R"(exec "$@" <"$0/to" >"$0/from")", directory}, words)};
 }
 
 }  // namespace

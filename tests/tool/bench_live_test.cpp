@@ -10,9 +10,8 @@
 namespace redlock::test::bench_live_test {
 namespace {
 
-Invocation bench(const Cluster& cluster, std::vector<std::string> more = {"--seconds", "300ms"}) {
-    more.insert(more.begin(), "bench");
-    return Invocation{cluster.uri_list(), more};
+Invocation bench(const Cluster& cluster, const std::vector<std::string>& more = {"--seconds", "300ms"}) {
+    return Invocation{cluster.uri_list(), joined({"bench"}, more)};
 }
 
 TEST(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {

@@ -14,9 +14,8 @@ namespace {
 
 const RedisConfig well = RedisConfig{}.keeps_data();
 
-Invocation doctor(const std::string& nodes, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), "doctor");
-    return Invocation{nodes, more};
+Invocation doctor(const std::string& nodes, const std::vector<std::string>& more = {}) {
+    return Invocation{nodes, joined({"doctor"}, more)};
 }
 
 /// A cluster of three in which the last is another kind of server.

@@ -20,10 +20,8 @@ struct Permitted {
     explicit Permitted(const std::string& rules)
         : server{RedisConfig{}.keeps_data().user("locker on >s3cret resetkeys -@all ~orders:* " + rules)} {}
 
-    Invocation doctor(std::vector<std::string> more = {}) {
-        const std::vector<std::string> first{"doctor", "--probe", the_resource};
-        more.insert(more.begin(), first.begin(), first.end());
-        return Invocation{server.uri("locker", "s3cret"), more};
+    Invocation doctor(const std::vector<std::string>& more = {}) {
+        return Invocation{server.uri("locker", "s3cret"), joined({"doctor", "--probe", the_resource}, more)};
     }
     bool clean() {
         return wait_until([this] { return server.command({"DBSIZE"}) == "0"; },

@@ -5,10 +5,9 @@
 namespace redlock::test::doctor_quarantine_live_test {
 namespace {
 
-Invocation doctor(const Cluster& cluster, std::vector<std::string> more = {}) {
-    const std::vector<std::string> first{"doctor", "--ttl", "2s", "--quarantine", "3s"};
-    more.insert(more.begin(), first.begin(), first.end());
-    return Invocation{cluster.uri_list(), more, "1s"};
+Invocation doctor(const Cluster& cluster, const std::vector<std::string>& more = {}) {
+    return Invocation{cluster.uri_list(), joined({"doctor", "--ttl", "2s", "--quarantine", "3s"}, more),
+                      "1s"};
 }
 
 std::vector<std::string> keys_of(const RedisServer& server) {

@@ -1,18 +1,13 @@
 // Every exit status that the command has, in one table; the man page has the same.
-#include "live/forked_child.hpp"
-#include "tool_world.hpp"
+#include "prepared_child.hpp"
+#include "support/refused_call.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
-#include <array>
 #include <cerrno>
-#include <cstddef>
 
 namespace redlock::test::exit_status_live_test {
 namespace {
@@ -177,33 +172,21 @@ TEST(ExitStatusOfQueries, ReportsAnErrorIfTheOutputCannotBeWritten) {
                 << words << stdout_of;
 }
 
-/// From now on, also behind exec(), fork() fails and threads can be made: a limit of processes would not hold
-/// for root.
+/// From now on, fork() fails and threads can be made: a limit of processes would not hold for root.
 bool refuse_processes() {
-    std::array<sock_filter, 6> program{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
-                                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
-                                        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
-    const sock_fprog filter{program.size(), program.data()};
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
+    return support::refuse_call(SYS_clone, EAGAIN, 0,
+                                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
 }
 
 TEST(ExitStatusWithoutProcesses, ReportsASystemErrorAndTheLockIsReleased) {
     ToolWorld world{3};
     for (const std::string option :
          {"--on-lost=stop", "--on-lost=ignore", "--min-hold=1h"}) {  // with a guardian and without
-        ForkedChild command{[&](auto) {
-            ::dup2(::creat(world.file("err" + option).c_str(), 0600), STDERR_FILENO);
-            ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
-            if (refuse_processes())
-                execute({REDLOCK_TOOL, "run", "--node-timeout", "2s", option, "job", "true"},
-                        world.environment());
-        }};
-        EXPECT_EQ(command.wait(), 71) << option;
-        EXPECT_THAT(world.in("err" + option), HasSubstr("no process for the command: "));
+        const auto outcome = run_prepared(
+            world, {REDLOCK_TOOL, "run", "--node-timeout", "2s", option, "job", "true"}, refuse_processes);
+        EXPECT_EQ(outcome.status, 71) << option;
+        EXPECT_THAT(outcome.err, HasSubstr("no process for the command: "));
         EXPECT_EQ(world.keys(), 0U);
     }
 }
@@ -345,21 +328,16 @@ TEST_P(ExitStatusWithoutAKeeper, IsThatOfTheSystemAndTheLockIsReleased) {
     std::vector<std::string> words{
         REDLOCK_TOOL, "acquire", "--node-timeout", "2s", "--while-pid", std::to_string(::getpid()), "job"};
     if (GetParam()) words.emplace_back("--json");
-    ForkedChild command{[&](auto) {
-        ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
-        ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
-        ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
-        if (refuse_processes()) execute(words, world.environment());
-    }};
-    EXPECT_EQ(command.wait(), 71);
+    const auto outcome = run_prepared(world, words, refuse_processes);
+    EXPECT_EQ(outcome.status, 71);
     EXPECT_EQ(world.keys(), 0U);
-    EXPECT_THAT(world.in("err"), HasSubstr("no process could be started to keep the lock"));
+    EXPECT_THAT(outcome.err, HasSubstr("no process could be started to keep the lock"));
     if (GetParam()) {
-        const auto json = nlohmann::json::parse(world.in("out"));
+        const auto json = nlohmann::json::parse(outcome.out);
         EXPECT_EQ(json.at("owner"), nullptr);
         EXPECT_EQ(json.at("error").at("code"), "generic:" + std::to_string(EAGAIN));
     } else {
-        EXPECT_EQ(world.in("out"), "");
+        EXPECT_EQ(outcome.out, "");
     }
 }
 

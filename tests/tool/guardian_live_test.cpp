@@ -1,9 +1,8 @@
 // redlock run is killed without a chance to end its command: the guardian does, before others can have the
 // lock.
-#include "live/forked_child.hpp"
+#include "prepared_child.hpp"
 #include "scheduling_delay.hpp"
 #include "shell_on_a_terminal.hpp"
-#include "tool_world.hpp"
 
 #include <redlock/detail/not_copied.hpp>
 
@@ -135,10 +134,8 @@ TEST_F(Guardian, IsNotStartedIfTheCommandMayContinue) {
 TEST_F(Guardian, SurvivesTheProgramTimeout) {
     for (const std::vector<std::string>& kills :
          {std::vector<std::string>{"timeout", "-s", "KILL", "3"}, {"timeout", "-k", "0.5", "3"}}) {
-        auto words = world.job(stubborn, {"--ttl", "3s", "--grace", "20s"});
-        words.insert(words.begin(), REDLOCK_TOOL);
-        words.insert(words.begin(), kills.begin(), kills.end());
-        support::ChildProcess timeout{{words, world.environment()}};
+        const auto job = joined({REDLOCK_TOOL}, world.job(stubborn, {"--ttl", "3s", "--grace", "20s"}));
+        support::ChildProcess timeout{{joined(kills, job), world.environment()}};
         ASSERT_TRUE(world.comes("parent"));
         EXPECT_TRUE(ends("parent")) << kills[1];
         EXPECT_TRUE(ends("child")) << kills[1];
@@ -223,20 +220,15 @@ TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
 TEST_F(Guardian, TakesBackThatItIsToBeKilledFirstBeforeTheCommandStarts) {
     const std::string score = "/proc/self/oom_score_adj";
     const auto job = find_guardian + "cat /proc/$g/oom_score_adj >$DIR/score";
-    std::vector<std::string> words{
-        "sh",
-        "-c",
-        "echo 500 >" + score + " && echo 0 >" + score + " && echo 500 >" + score + " || exit 99; exec \"$@\"",
-        "sh",
-        "env",
-        "LD_PRELOAD=" REDLOCK_LATE_GUARDIAN,
-        REDLOCK_TOOL};
-    for (auto& word : world.job(job)) words.push_back(word);
-    ForkedChild run{[&](auto) {
-        ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);  // fails for a user who does not have it anyway
-        execute(words, world.environment());
-    }};
-    const int status = run.wait();
+    const auto set_score =
+        "echo 500 >" + score + " && echo 0 >" + score + " && echo 500 >" + score + " || exit 99; exec \"$@\"";
+    const auto words =
+        joined({"sh", "-c", set_score, "sh", "env", "LD_PRELOAD=" REDLOCK_LATE_GUARDIAN, REDLOCK_TOOL},
+               world.job(job));
+    const int status = run_prepared(world, words, [] {
+                           ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);  // fails without it
+                           return true;
+                       }).status;
     if (status == 99) GTEST_SKIP() << "the score of this process cannot be changed, or not be taken back";
     EXPECT_EQ(status, 0);
     EXPECT_EQ(world.in("score"), "0\n");
@@ -244,9 +236,7 @@ TEST_F(Guardian, TakesBackThatItIsToBeKilledFirstBeforeTheCommandStarts) {
 
 /// As a container, and `words` are its first process.
 std::vector<std::string> in_container(const std::vector<std::string>& words) {
-    std::vector<std::string> result{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"};
-    result.insert(result.end(), words.begin(), words.end());
-    return result;
+    return joined({"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}, words);
 }
 
 class GuardianInAContainer : public Guardian {
@@ -266,15 +256,14 @@ TEST_F(GuardianInAContainer, EndsTheProcessGroupAndNothingElse) {
         "until [ -e $DIR/parent ]; do sleep 0.01; done; kill -KILL $run; "
         "while lives $(cat $DIR/parent) || lives $(cat $DIR/child); do sleep 0.01; done; "
         "while pgrep -x -r S,R,D redlock-guard >/dev/null; do sleep 0.01; done; lives $bystander";
-    std::vector<std::string> words{"sh", "-c", script, "sh", REDLOCK_TOOL};
-    for (auto& word : world.job(stubborn, {"--ttl", "3s", "--grace", "0.1"})) words.push_back(word);
+    const auto words = joined({"sh", "-c", script, "sh", REDLOCK_TOOL},
+                              world.job(stubborn, {"--ttl", "3s", "--grace", "0.1"}));
     EXPECT_EQ(world.status_of(in_container(words)), 0);
 }
 
 TEST_F(GuardianInAContainer, EndsWithRedlockAsPid1) {
-    std::vector<std::string> words{REDLOCK_TOOL};
-    for (auto& word : world.job(find_guardian + "[ $g -gt 1 ] && [ $PPID = 1 ] && exit 5"))
-        words.push_back(word);
+    const auto words =
+        joined({REDLOCK_TOOL}, world.job(find_guardian + "[ $g -gt 1 ] && [ $PPID = 1 ] && exit 5"));
     EXPECT_EQ(world.status_of(in_container(words)), 5);
     EXPECT_EQ(world.keys(), 0U);
 }
@@ -330,11 +319,10 @@ TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
         "echo 0 >/proc/self/oom_score_adj; { until [ -e $DIR/parent ]; do sleep 0.01; done; "
         "trap '' TERM; exec tail /dev/zero; } & large=$(head -c 4000000 /dev/zero | tr '\\0' x); " +
         stubborn;
-    std::vector<std::string> words{"sh", "-c",
-                                   "echo $$ >$GROUP/cgroup.procs; echo 1000 >/proc/self/oom_score_adj; "
-                                   "exec \"$@\"",
-                                   "sh", REDLOCK_TOOL};
-    for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "1"})) words.push_back(word);
+    const auto* const in_group =
+        "echo $$ >$GROUP/cgroup.procs; echo 1000 >/proc/self/oom_score_adj; exec \"$@\"";
+    const auto words = joined({"sh", "-c", in_group, "sh", REDLOCK_TOOL},
+                              world.job(script, {"--ttl", "10s", "--grace", "1"}));
     support::ChildProcess run{{words, world.environment("GROUP=" + memory.path())}};
     ASSERT_TRUE(world.comes("parent"));
     EXPECT_TRUE(wait_until([&] { return !run.running(); }));

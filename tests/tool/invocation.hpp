@@ -16,19 +16,12 @@ public:
     /// `nodes` separated by commas. The node_timeout is long, so that a busy machine makes no node late.
     Invocation(const std::string& nodes, std::vector<std::string> arguments,
                const std::string& node_timeout = "2s")
-        : Tool(with_node_timeout(std::move(arguments), node_timeout), {"REDLOCK_NODES=" + nodes}) {}
+        : Tool(joined(std::move(arguments), {"--node-timeout", node_timeout}), {"REDLOCK_NODES=" + nodes}) {}
 
     int status() { return wait().status; }
     std::string output() const { return out() + err(); }
     /// What it printed; throws where that is not one object.
     nlohmann::json json() { return nlohmann::json::parse(wait().out); }
-
-private:
-    static std::vector<std::string> with_node_timeout(std::vector<std::string> arguments,
-                                                      const std::string& node_timeout) {
-        arguments.insert(arguments.end(), {"--node-timeout", node_timeout});
-        return arguments;
-    }
 };
 
 /// The findings of the node in a doctor's JSON, by their subjects.

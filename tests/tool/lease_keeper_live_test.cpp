@@ -1,17 +1,14 @@
 // The process that `redlock acquire --while-pid` leaves behind, which keeps the lock for as long as another
 // process lives.
-#include "live/forked_child.hpp"
+#include "prepared_child.hpp"
 #include "subreaper.hpp"
-#include "tool_world.hpp"
+#include "support/refused_call.hpp"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -38,10 +35,8 @@ protected:
     }
 
     std::vector<std::string> acquire(const std::vector<std::string>& options) const {
-        std::vector<std::string> words{"acquire", "--while-pid", std::to_string(script.pid())};
-        words.insert(words.end(), options.begin(), options.end());
-        words.emplace_back("job");
-        return words;
+        const auto words = joined({"acquire", "--while-pid", std::to_string(script.pid())}, options);
+        return joined(words, {"job"});
     }
 
     /// The children of this process that run `redlock`.
@@ -284,19 +279,8 @@ TEST_F(AKeeperWithAFastClock, DoesNotReleaseALockThatItCouldNotExtend) {
     EXPECT_EQ(world.keys(), 3U);
 }
 
-/// From now on, also behind exec(), pidfd_open() fails with this error, as in a container whose profile does
-/// not know it (EPERM), or before Linux 5.3 (ENOSYS).
-bool refuse_pidfd_open(int error) {
-    std::array<sock_filter, 4> program{
-        {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
-         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
-    const sock_fprog filter{program.size(), program.data()};
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
+/// pidfd_open() fails, as in a container whose profile does not know it (EPERM), or before Linux 5.3
+/// (ENOSYS).
 class AKeeperWithoutPidfdOpen : public LeaseKeeper, public testing::WithParamInterface<int> {
 protected:
     /// Runs `redlock acquire --while-pid` of the script, by the program `runner` if there is one. `prepare`
@@ -304,17 +288,9 @@ protected:
     template <class Prepare>
     Outcome acquire_for(const std::string& ttl, Prepare prepare,
                         const std::vector<std::string>& runner = {}) const {
-        auto words = acquire({"--ttl", ttl, "--node-timeout", "300ms"});
-        words.insert(words.begin(), REDLOCK_TOOL);
-        words.insert(words.begin(), runner.begin(), runner.end());
-        ForkedChild command{[&](auto) {
-            ::dup2(::creat(world.file("out").c_str(), 0600), STDOUT_FILENO);
-            ::dup2(::creat(world.file("err").c_str(), 0600), STDERR_FILENO);
-            if (refuse_pidfd_open(GetParam()) && prepare()) execute(words, world.environment());
-            ::_exit(99);
-        }};
-        const int status = command.wait();
-        return {status, world.in("out"), world.in("err")};
+        const auto words = acquire({"--ttl", ttl, "--node-timeout", "300ms"});
+        return run_prepared(world, joined(joined(runner, {REDLOCK_TOOL}), words),
+                            [&] { return support::refuse_call(SYS_pidfd_open, GetParam()) && prepare(); });
     }
     static bool nothing() { return true; }
 };
@@ -397,10 +373,9 @@ class AKeeperOfAFailedAcquisition : public LeaseKeeper {};
 
 // Nobody knows the owner of this lock, so nobody must keep it.
 TEST_F(AKeeperOfAFailedAcquisition, EndsWithTheLockReleasedIfTheOwnerCannotBePrinted) {
-    auto words = acquire({});
-    words.insert(words.begin(), {"-c", "exec \"$@\" >/dev/full", "sh", REDLOCK_TOOL});
-    words.insert(words.begin(), "sh");
-    support::ChildProcess command{{words, world.environment()}};
+    support::ChildProcess command{
+        {joined({"sh", "-c", "exec \"$@\" >/dev/full", "sh", REDLOCK_TOOL}, acquire({})),
+         world.environment()}};
     EXPECT_EQ(command.wait(), 70);
     EXPECT_EQ(world.keys(), 0U);
     EXPECT_THAT(keepers(), IsEmpty());

@@ -19,9 +19,8 @@ namespace {
 class LossDuringRun : public testing::Test {
 protected:
     /// Starts a job, and takes its lock away when it has begun.
-    Outcome lose(const std::string& script, std::vector<std::string> options) {
-        options.insert(options.end(), {"--ttl", "3s"});
-        auto tool = world.start_until("begun", script, options);
+    Outcome lose(const std::string& script, const std::vector<std::string>& options) {
+        auto tool = world.start_until("begun", script, joined(options, {"--ttl", "3s"}));
         world.steal();
         return tool.wait();
     }

@@ -3,6 +3,8 @@
 
 #include "support/temporary_directory.hpp"
 
+#include <redlock/detail/not_copied.hpp>
+
 #include <gmock/gmock.h>
 
 #include <unistd.h>
@@ -44,6 +46,19 @@ std::string error_of(const std::vector<std::string>& options) {
     return "no error";
 }
 
+/// Gives an environment variable this value, for as long as the object exists. Before and after, there is
+/// no such variable.
+class Variable : detail::NotCopied {
+public:
+    Variable(const char* name, const std::string& value) : name_(name) {
+        ::setenv(name_, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    ~Variable() { ::unsetenv(name_); }  // NOLINT(concurrency-mt-unsafe)
+
+private:
+    const char* const name_;
+};
+
 /// A file of nodes that an option names.
 struct NodesFile : testing::Test {
     void write(const std::string& text) const { std::ofstream{path} << text; }
@@ -62,9 +77,8 @@ TEST_F(NodesFile, HasNoCommentInsideOfAnAddress) {
 
 TEST_F(NodesFile, MayHaveCommentsAndBlanksAndPrecedesTheVariable) {
     write("# both\n\n  127.0.0.1:1  \n127.0.0.1:2\n");
-    ::setenv(nodes_variable, "nonsense", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    const Variable variable{nodes_variable, "nonsense"};
     const auto nodes = endpoints({"--nodes-file", path, "--node", "127.0.0.1:3"});
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
     ASSERT_EQ(nodes.size(), 3U);
     EXPECT_EQ(nodes[0].port, 3) << "the options come first";
     EXPECT_EQ(nodes[1].port, 1);
@@ -96,7 +110,6 @@ protected:
     }
     ~UsersNodesFile() override {
         ::setenv("HOME", home_before.c_str(), 1);
-        ::unsetenv("XDG_CONFIG_HOME");
         // NOLINTEND(concurrency-mt-unsafe)
     }
 
@@ -111,13 +124,10 @@ protected:
 TEST_F(UsersNodesFile, IsReadIfItIsThere) {
     write(file);
     EXPECT_EQ(endpoints({}).front().port, 1);
-    // NOLINTBEGIN(concurrency-mt-unsafe): one thread
-    ::setenv(nodes_variable, "", 1);
-    ::setenv("XDG_CONFIG_HOME", (home / ".config").c_str(), 1);
-    ::setenv("HOME", "/none", 1);
+    const Variable no_nodes{nodes_variable, ""};
+    const Variable config{"XDG_CONFIG_HOME", home / ".config"};
+    ::setenv("HOME", "/none", 1);  // NOLINT(concurrency-mt-unsafe): one thread
     EXPECT_EQ(endpoints({}).front().port, 1);
-    ::unsetenv(nodes_variable);
-    // NOLINTEND(concurrency-mt-unsafe)
 }
 
 TEST_F(UsersNodesFile, IsNamedByAnErrorInOneOfItsLines) {
@@ -160,7 +170,7 @@ TEST_F(UsersNodesFile, MustNotBeALoopOfLinks) {
 
 TEST_F(UsersNodesFile, MustNotHaveANameThatIsTooLong) {
     const std::string config = "/" + std::string(300, 'x');
-    ::setenv("XDG_CONFIG_HOME", config.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    const Variable variable{"XDG_CONFIG_HOME", config};
     EXPECT_EQ(error_of({}), config + "/redlock/nodes: cannot be read: File name too long");
 }
 
@@ -172,7 +182,7 @@ TEST_F(UsersNodesFile, MustBeAFile) {
 // A user with XDG_CONFIG_HOME keeps no configuration in ~/.config.
 TEST_F(UsersNodesFile, IsNotReadFromTheHomeDirectoryIfTheConfigurationIsElsewhere) {
     write(file);
-    ::setenv("XDG_CONFIG_HOME", (home / "elsewhere").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    const Variable config{"XDG_CONFIG_HOME", home / "elsewhere"};
     if (std::filesystem::exists("/etc/redlock/nodes")) GTEST_SKIP() << "/etc/redlock/nodes is there";
     EXPECT_THAT(error_of({}), testing::StartsWith("no nodes: "));
 }
@@ -233,10 +243,9 @@ TEST_F(NodesFile, MustNameANode) {
 // As in --nodes-file "$NODES" without this variable. Other nodes than those of the other clients would be
 // asked.
 TEST_F(NodesFile, MustNotHaveAnEmptyName) {
-    ::setenv(nodes_variable, "127.0.0.1:1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    const Variable variable{nodes_variable, "127.0.0.1:1"};
     EXPECT_EQ(error_of({"--nodes-file", ""}), "--nodes-file: \"\" names no file");
     EXPECT_EQ(error_of({"--node", "127.0.0.1:2", "--nodes-file", ""}), "--nodes-file: \"\" names no file");
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
 }
 
 // Some editors begin every file with the bytes of U+FEFF, and end each line with two characters.
@@ -252,10 +261,8 @@ TEST_F(NodesFile, MayBeWrittenByAnEditorOfWindows) {
 
 /// Returns the nodes of a command if REDLOCK_NODES is this text.
 std::vector<Endpoint> endpoints_in_variable(const char* text) {
-    ::setenv(nodes_variable, text, 1);  // NOLINT(concurrency-mt-unsafe): one thread
-    auto nodes = endpoints({});
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
-    return nodes;
+    const Variable variable{nodes_variable, text};
+    return endpoints({});
 }
 
 TEST(NodesVariable, MayHaveCommasWithoutAnAddressBetweenThem) {
@@ -303,10 +310,8 @@ TEST(NodesVariable, MayHaveClustersBetweenOtherNodes) {
 
 /// Sets REDLOCK_NODES, and returns the message about it.
 std::string error_of_variable(const std::string& text) {
-    ::setenv(nodes_variable, text.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-    auto error = error_of({});
-    ::unsetenv(nodes_variable);  // NOLINT(concurrency-mt-unsafe)
-    return error;
+    const Variable variable{nodes_variable, text};
+    return error_of({});
 }
 
 // A comma in a password that is not written as %2C. The first part of the address has no '@'.

@@ -128,58 +128,55 @@ TEST(NodeDiagnosis, ChecksARedisCluster) {
 
 // A ttl of 30 s, replicas that are 10 s behind at most, and 6 s.
 TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
-    const auto failover = [](const Change& change) {
-        return [change](NodeFacts& n) {
-            n.info.replicas = 2;
-            n.failover = {.min_replicas = 1, .max_lag = 10s, .backlog_ttl = 0s};
-            change(n);
-        };
+    struct Failover {
+        const char* what;
+        Change change;
+        std::chrono::milliseconds quarantine = 46s;
     };
-    expect(
-        {
-            {"safe", failover([](auto&) {}), {}},
-            {"unknown", failover([](auto& n) { n.failover = FailoverFacts{}; }), {"warning failover"}},
-            {"denied",
-             failover([](auto& n) {
-                 n.failover = FailoverFacts{};
-                 n.config_error = {Errc::permission_denied, "NOPERM"};
-             }),
-             {"warning failover"}},
-            {"a lag that the quarantine does not allow for",
-             failover([](auto& n) { n.failover->max_lag = 11s; }),
-             {"warning failover"}},
-            {"no replica asked for",
-             failover([](auto& n) { n.failover->min_replicas = 0; }),
-             {"warning failover"}},
-            {"however late", failover([](auto& n) { n.failover->max_lag = 0s; }), {"warning failover"}},
-            {"one replica needed, and three connected",
-             failover([](auto& n) { n.info.replicas = 3; }),
-             {"warning failover"}},
-            {"two replicas needed, and three or four connected",
-             failover([](auto& n) {
-                 n.info.replicas = 4;
-                 n.failover->min_replicas = 2;
-             }),
-             {}},
-            {"one of three Sentinels",
-             failover([](auto& n) {
-                 n.failover->sentinels = 3;
-                 n.failover->listed = 1;
-             }),
-             {"warning failover"}},
-            {"three of three Sentinels",
-             failover([](auto& n) { n.failover->sentinels = n.failover->listed = 3; }),
-             {}},
-            {"6.2.6", failover([](auto& n) { n.info.redis_version = "6.2.6"; }), {"warning failover"}},
-            {"6.2.7", failover([](auto& n) { n.info.redis_version = "6.2.7"; }), {}},
-            {"a backlog that ends",
-             failover([](auto& n) { n.failover->backlog_ttl = 1h; }),
-             {"warning failover"}},
-        },
-        {.lock = {.ttl = 30s}, .nodes = {.quarantine = 46s}});
-    expect({{"a short quarantine", failover([](auto&) {}), {"warning failover"}}},
-           {.lock = {.ttl = 30s}, .nodes = {.quarantine = 46s - 1ms}});
-    expect({{"no quarantine", failover([](auto&) {}), {"warning failover"}}}, {.lock = {.ttl = 30s}});
+    const auto expect_all = [](const std::vector<Failover>& table, const std::vector<std::string>& found) {
+        for (const auto& [what, change, quarantine] : table) {
+            const auto failover = [&change](NodeFacts& n) {
+                n.info.replicas = 2;
+                n.failover = {.min_replicas = 1, .max_lag = 10s, .backlog_ttl = 0s};
+                change(n);
+            };
+            expect({{what, failover, found}}, {.lock = {.ttl = 30s}, .nodes = {.quarantine = quarantine}});
+        }
+    };
+    const Change nothing = [](auto&) {};
+    const std::vector<Failover> safe{
+        {"as it should be", nothing},
+        {"two replicas needed, and three or four connected",
+         [](auto& n) {
+             n.info.replicas = 4;
+             n.failover->min_replicas = 2;
+         }},
+        {"three of three Sentinels", [](auto& n) { n.failover->sentinels = n.failover->listed = 3; }},
+        {"6.2.7", [](auto& n) { n.info.redis_version = "6.2.7"; }},
+    };
+    expect_all(safe, {});
+    const std::vector<Failover> unsafe{
+        {"unknown", [](auto& n) { n.failover = FailoverFacts{}; }},
+        {"denied",
+         [](auto& n) {
+             n.failover = FailoverFacts{};
+             n.config_error = {Errc::permission_denied, "NOPERM"};
+         }},
+        {"a lag that the quarantine does not allow for", [](auto& n) { n.failover->max_lag = 11s; }},
+        {"no replica asked for", [](auto& n) { n.failover->min_replicas = 0; }},
+        {"however late", [](auto& n) { n.failover->max_lag = 0s; }},
+        {"one replica needed, and three connected", [](auto& n) { n.info.replicas = 3; }},
+        {"one of three Sentinels",
+         [](auto& n) {
+             n.failover->sentinels = 3;
+             n.failover->listed = 1;
+         }},
+        {"6.2.6", [](auto& n) { n.info.redis_version = "6.2.6"; }},
+        {"a backlog that ends", [](auto& n) { n.failover->backlog_ttl = 1h; }},
+        {"a short quarantine", nothing, 46s - 1ms},
+        {"no quarantine", nothing, 0ms},
+    };
+    expect_all(unsafe, {"warning failover"});
 }
 
 Change memory(std::uint64_t used, std::uint64_t max, const char* policy) {
@@ -359,8 +356,14 @@ TEST(NodeDiagnosis, SuggestsAnAddressThatSuitsTheAuthenticationOfTheServer) {
 
 // ---- What was tried
 
-PermissionCheck forbidden(const std::string& words) {
-    return {"extend", "orders:42", "+eval +pexpire", {Errc::permission_denied, words}};
+PermissionCheck forbidden(const std::string& words, const std::string& verb = "extend",
+                          const std::string& permissions = "+eval +pexpire") {
+    return {verb, "orders:42", permissions, {Errc::permission_denied, words}};
+}
+
+/// Returns the findings on a node with these failed checks.
+Findings findings_of(const std::vector<PermissionCheck>& failed) {
+    return findings_after([&](NodeFacts& node) { node.permission_checks = failed; });
 }
 
 TEST(MissingPermission, IsParsedFromTheErrorMessage) {
@@ -380,11 +383,9 @@ TEST(MissingPermission, IsParsedFromTheErrorMessage) {
 TEST(PermissionChecks, WithTheSameMissingPermissionAreOneFinding) {
     const auto findings = findings_after([](NodeFacts& node) {
         node.user = "locker";
-        for (const auto* verb : {"extend", "release"})
-            node.permission_checks.push_back(
-                {verb, "orders:42", "", {Errc::permission_denied, "the 'eval' command"}});
-        node.permission_checks.push_back(
-            {"acquire", "orders:42", "+set", {Errc::permission_denied, "the 'set' command"}});
+        node.permission_checks = {forbidden("the 'eval' command", "extend", ""),
+                                  forbidden("the 'eval' command", "release", ""),
+                                  forbidden("the 'set' command", "acquire", "+set")};
     });
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].remedy, "ACL SETUSER locker +eval");
@@ -392,24 +393,16 @@ TEST(PermissionChecks, WithTheSameMissingPermissionAreOneFinding) {
 }
 
 TEST(PermissionChecks, AreOmittedIfOthersAreMoreExact) {
-    const auto findings = findings_after([](NodeFacts& node) {
-        node.permission_checks.push_back(
-            {"extend", "a", "", {Errc::permission_denied, "the 'pttl' command"}});
-        node.permission_checks.push_back(
-            {"extend", "a", "+eval +pttl", {Errc::permission_denied, "a script can't"}});
-    });
+    const auto findings = findings_of({forbidden("the 'pttl' command", "extend", ""),
+                                       forbidden("a script can't", "extend", "+eval +pttl")});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].remedy, "ACL SETUSER default +pttl");
 }
 
 TEST(PermissionChecks, SuggestAnotherResourceIfTheirsWasGenerated) {
-    const auto findings = findings_after([](NodeFacts& node) {
-        node.permission_checks.push_back(
-            {"acquire",
-             "redlock:doctor:0123",
-             "",
-             {Errc::permission_denied, "no permissions to access one of the keys"}});
-    });
+    auto check = forbidden("no permissions to access one of the keys", "acquire", "");
+    check.key = "redlock:doctor:0123";
+    const auto findings = findings_of({check});
     ASSERT_EQ(brief(findings), std::vector<std::string>{"warning acl"});
     EXPECT_THAT(findings[0].remedy, HasSubstr("--probe"));
 }
@@ -426,11 +419,11 @@ TEST(PermissionChecks, SayWhatTheNodeCannotDo) {
         {{"keep a quarantine"}, "the node cannot fully take part in locks"}};
     for (const auto& row : table) {
         const auto& why = row.second;
-        const auto findings = findings_after([&](NodeFacts& node) {
-            for (const auto& verb : row.first)
-                node.permission_checks.push_back(
-                    {verb, "orders:42", "", {Errc::server_error, "ERR unknown command 'EVAL', with args"}});
-        });
+        std::vector<PermissionCheck> failed;
+        for (const auto& verb : row.first)
+            failed.push_back(
+                {verb, "orders:42", "", {Errc::server_error, "ERR unknown command 'EVAL', with args"}});
+        const auto findings = findings_of(failed);
         ASSERT_EQ(findings.size(), 1U) << why;
         EXPECT_EQ(findings[0].why, why);
         EXPECT_EQ(findings[0].remedy, "remove rename-command EVAL from the server's redis.conf");

@@ -1,5 +1,6 @@
 #include "shell_on_a_terminal.hpp"
 
+#include "support/child_process.hpp"
 #include "support/wait_until.hpp"
 
 #include <poll.h>
@@ -18,9 +19,8 @@
 namespace redlock::test {
 
 ShellOnATerminal::ShellOnATerminal(const std::vector<std::string>& environment) {
-    std::vector<std::string> words{"env", "PS1=$ "};
-    words.insert(words.end(), environment.begin(), environment.end());
-    words.insert(words.end(), {"bash", "--norc", "--noprofile", "--noediting", "-i"});
+    auto words = support::joined(support::joined({"env", "PS1=$ "}, environment),
+                                 {"bash", "--norc", "--noprofile", "--noediting", "-i"});
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

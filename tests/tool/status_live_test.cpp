@@ -7,10 +7,8 @@
 namespace redlock::test::status_live_test {
 namespace {
 
-Invocation status(const Cluster& cluster, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments{"status", the_resource};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Invocation{cluster.uri_list(), arguments};
+Invocation status(const Cluster& cluster, const std::vector<std::string>& more = {}) {
+    return Invocation{cluster.uri_list(), joined({"status", the_resource}, more)};
 }
 
 TEST(Status, ReportsAFreeResource) {

@@ -2,13 +2,11 @@
 #include "tool/run/supervisor.hpp"
 
 #include "live/forked_child.hpp"
+#include "support/refused_call.hpp"
 #include "support/wait_until.hpp"
 
 #include <gmock/gmock.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,15 +55,7 @@ protected:
 
 /// From now on this process may send no signal, like the user of a command that has become another user.
 bool refuse_signals() {
-    std::array<sock_filter, 6> program{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 3),
-                                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
-                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
-    const sock_fprog filter{program.size(), program.data()};
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    return support::refuse_call(SYS_kill, EPERM, 1, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0));
 }
 
 TEST_F(WatchedCommand, IsNotSaidToBeEndedIfItMayNotBeSignalled) {

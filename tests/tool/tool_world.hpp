@@ -24,6 +24,7 @@
 namespace redlock::test {
 
 using support::content;
+using support::joined;
 
 /// Whether the command finds nodes on this machine where it is told of none. No test may lock anything there.
 inline bool lists_nodes_of_its_own() {
@@ -41,9 +42,8 @@ class Tool {
 public:
     Tool(const std::vector<std::string>& arguments, std::vector<std::string> environment,
          const std::string& input = "/dev/null") {
-        std::vector<std::string> words{"sh", "-c", R"(exec "$@" <"$IN" >"$OUT" 2>"$ERR")", "sh",
-                                       REDLOCK_TOOL};
-        words.insert(words.end(), arguments.begin(), arguments.end());
+        const auto words =
+            joined({"sh", "-c", R"(exec "$@" <"$IN" >"$OUT" 2>"$ERR")", "sh", REDLOCK_TOOL}, arguments);
         environment.push_back("IN=" + input);
         environment.push_back("OUT=" + (*directory_ / "out").string());
         environment.push_back("ERR=" + (*directory_ / "err").string());
@@ -83,10 +83,7 @@ public:
     /// `redlock run --node-timeout 2s [OPTION...] job -- sh -c SCRIPT`; the script finds a directory in $DIR.
     std::vector<std::string> job(const std::string& script,
                                  const std::vector<std::string>& options = {}) const {
-        std::vector<std::string> words{"run", "--node-timeout", "2s"};
-        words.insert(words.end(), options.begin(), options.end());
-        words.insert(words.end(), {"job", "--", "sh", "-c", script});
-        return words;
+        return joined(joined({"run", "--node-timeout", "2s"}, options), {"job", "--", "sh", "-c", script});
     }
 
     /// Starts a job(), and waits for the file that its script makes then.

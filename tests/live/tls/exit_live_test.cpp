@@ -32,9 +32,8 @@ TEST_P(AnExitInTls, EndsTheProcessNormally) {
     const std::string mode = GetParam();
     const auto nodes = nodes_with_sentinels();
     for (int run = 0; run < 40; ++run) {
-        std::vector<std::string> words{REDLOCK_EXITS_IN_TLS, mode, std::to_string(1 + run % 20)};
-        words.insert(words.end(), nodes.begin(), nodes.end());
-        ChildProcess process{{.words = words}};
+        ChildProcess process{
+            {.words = support::joined({REDLOCK_EXITS_IN_TLS, mode, std::to_string(1 + run % 20)}, nodes)}};
         ASSERT_EQ(process.wait(), 0) << "in run " << run;
     }
 }
