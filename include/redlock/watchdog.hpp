@@ -44,7 +44,6 @@ public:
     ~Watchdog() override;
 
     // The functions that Lock calls; see detail::Renewer.
-    Clock& clock() noexcept override { return *clock_; }
     void add(detail::Acquisition acquisition) override;
     void remove(const detail::Acquisition& acquisition) noexcept override;
 
@@ -52,7 +51,6 @@ private:
     class Impl;
     Impl& in_this_process();
 
-    Clock* clock_;
     std::atomic<Impl*> impl_;  // owned; a new one in a child of fork()
 };
 

@@ -25,14 +25,6 @@ void refuse(const std::shared_ptr<loop::Context>& context, Completion done, std:
         loop::LaterCall<Result>::make(context, std::move(done), Result{error});
 }
 
-/// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
-class LoopWatchdog final : public detail::Renewer {
-public:
-    Clock& clock() noexcept override { return boot_clock(); }
-    void add(detail::Acquisition) override {}
-    void remove(const detail::Acquisition&) noexcept override {}
-};
-
 /// Returns the error of an acquisition by a lock that was moved from.
 std::error_code cannot_acquire() noexcept {
     return std::make_error_code(std::errc::invalid_argument);
@@ -40,8 +32,9 @@ std::error_code cannot_acquire() noexcept {
 
 }  // namespace
 
+/// Returns a mark: the loop of a lock extends it.
 detail::Renewer* loop_watchdog() noexcept {
-    static LoopWatchdog watchdog;
+    static detail::Renewer watchdog{boot_clock()};
     return &watchdog;
 }
 

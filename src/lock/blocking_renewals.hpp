@@ -3,7 +3,6 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/memory.hpp>
-#include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 
 #include "renewal_queue.hpp"
@@ -11,17 +10,14 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <utility>
 
 namespace redlock::detail {
 
-class BlockingRenewals final : public Renewer, NotCopied {
+class BlockingRenewals final : public Renewer {
 public:
-    explicit BlockingRenewals(Clock& clock) : queue_(clock) {}
-
-    Clock& clock() noexcept override { return queue_.clock(); }
+    explicit BlockingRenewals(Clock& clock) : Renewer(clock), queue_(clock) {}
 
     void add(Acquisition acquisition) override {
         const auto due = queue_.add(std::move(acquisition));
@@ -30,23 +26,17 @@ public:
     }
 
     void remove(const Acquisition& acquisition) noexcept override {
-        queue_.remove(acquisition);
+        const auto ended = queue_.remove(acquisition);
         // A callback in the thread that takes the turns must not wait for the end of its own turn. If it is a
         // callback of an Observer, which is called at the end of a round, all extensions were sent before.
         if (renewal_context().renewals == this) return;
-        std::unique_lock guard{mutex_};
-        while (batch_ != nullptr && batch_->has(*acquisition.state)) {
-            const auto ended = batch_->ended.get_token();
-            guard.unlock();
-            clock().sleep_until(Clock::never(), ended);
-            guard.lock();
-        }
+        while (ended.stop_possible() && !ended.stop_requested()) clock().sleep_until(Clock::never(), ended);
     }
 
     /// Returns true if there is no lease, and no turn is under way.
     bool idle() const noexcept {
         const std::lock_guard guard{mutex_};
-        return queue_.empty() && !busy_;
+        return queue_.empty() && wakeup_at_ != in_turn;
     }
 
     /// Takes turns until a stop is requested on `stop`.
@@ -66,36 +56,20 @@ public:
     /// Returns when the next turn is due.
     Clock::time_point turn() {
         const RenewalScope scope{{.renewals = this}};
-        set_busy(true);
-        if (!queue_.report_losses()) extend();
-        set_busy(false);
+        {
+            const std::lock_guard guard{mutex_};
+            wakeup_at_ = in_turn;
+        }
+        if (!queue_.report_losses() && queue_.begin_batch())
+            queue_.go_on([](RenewalQueue::Batch& batch) {
+                batch.nodes().ask(batch.requests, batch.limits, batch.tallies);
+                return true;
+            });
         return queue_.next_turn();
     }
 
 private:
-    using Batch = RenewalQueue::Batch;
-
-    void extend() {
-        std::optional<Batch> batch;
-        {  // remove() must not run in between, because it would not wait for the end of this batch
-            const std::lock_guard guard{mutex_};
-            batch = queue_.begin_batch();
-            if (!batch) return;
-            batch_ = &*batch;
-        }
-        try {
-            batch->nodes().ask(batch->requests, batch->limits, batch->tallies);
-            queue_.apply_votes(*batch);
-            batch->describe_holders();
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            RenewalQueue::postpone(*batch);
-        }
-        {
-            const std::lock_guard guard{mutex_};
-            batch_ = nullptr;
-        }
-        queue_.end(*batch);  // wakes the releases that wait in remove()
-    }
+    static constexpr auto in_turn = Clock::time_point::min();
 
     /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
     /// new token, returns a short sleep instead.
@@ -108,19 +82,12 @@ private:
         return {wakeup_at_, wake_.get_token()};
     }
 
-    void set_busy(bool busy) noexcept {
-        const std::lock_guard guard{mutex_};
-        busy_ = busy;
-    }
-
     RenewalQueue queue_;
 
     // Guarded by mutex_, which is never held during a round, a wait or a callback
     mutable std::mutex mutex_{};
-    const Batch* batch_ = nullptr;  // its round is under way
-    std::stop_source wake_{};       // ends the sleep before the next turn
-    Clock::time_point wakeup_at_ = Clock::never();
-    bool busy_ = false;  // a turn is under way
+    std::stop_source wake_{};                       // ends the sleep before the next turn
+    Clock::time_point wakeup_at_ = Clock::never();  // `in_turn` while a turn is under way
 };
 
 }  // namespace redlock::detail

@@ -12,6 +12,7 @@
 
 #include <redlock/algorithm/algorithm.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/nodes.hpp>
@@ -23,7 +24,6 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -36,11 +36,11 @@ public:
     /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
 
-    /// The leases that are extended in one round, and that round. A batch has all that end() needs, so that
-    /// end() allocates nothing. It can be moved.
+    /// The leases that are extended in one round, and that round. A batch has all that end_batch() needs, so
+    /// that end_batch() allocates nothing.
     struct Batch {
         std::vector<Acquisition> acquisitions{};
-        std::vector<Lease> leases{};  // the requests have views of their owners
+        std::vector<Lease> leases{};
         std::vector<Request> requests{};
         std::vector<Tally> tallies{};
         RoundLimits limits{};
@@ -80,11 +80,14 @@ public:
         return plan.next();
     }
 
-    /// Ends the extension of an acquisition. A round that extends it may be under way.
-    void remove(const Acquisition& acquisition) noexcept {
+    /// Ends the extension of an acquisition. If a round that extends it is under way, returns a token on
+    /// which a stop is requested when this round has ended, and otherwise one without a stop state.
+    std::stop_token remove(const Acquisition& acquisition) noexcept {
         const std::lock_guard guard{mutex_};
         auto* const entry = find_locked(acquisition.state.get());
         if (entry && entry->acquisition.number <= acquisition.number) (void)take_locked(*entry);
+        const bool is_under_way = batch_ && batch_->has(*acquisition.state);
+        return is_under_way ? batch_->ended.get_token() : std::stop_token{};
     }
 
     /// Returns true if there is no lease.
@@ -93,7 +96,7 @@ public:
         return entries_.empty();
     }
 
-    // ---- The parts of a turn. Only one batch can be under way.
+    // ---- The parts of a turn, for the thread that takes the turns.
 
     /// Returns when the next turn is due.
     Clock::time_point next_turn() const noexcept { return earliest(&RenewalPlan::next); }
@@ -113,42 +116,43 @@ public:
         return reported;
     }
 
-    /// Begins a turn that extends leases. Returns the round to make; nothing if no lease is due, or if there
-    /// is no memory. Then the leases are tried again after a pause.
-    std::optional<Batch> begin_batch() {
+    /// Takes the leases that can be extended now into a batch, if one of them is due. Returns true if there
+    /// is a batch now. Only one can be under way. Without memory there is none, and the leases that are due
+    /// are tried again after a pause.
+    bool begin_batch() noexcept {
+        const std::lock_guard guard{mutex_};
+        if (!has_memory_for([this] { take_batch_locked(); })) postpone_due_locked();
+        return has_batch();
+    }
+
+    /// Returns true if a batch is under way.
+    bool has_batch() const noexcept { return batch_.has_value(); }
+
+    /// Goes on with the round of the batch by a call of `ask`, which returns true once the round is over. The
+    /// batch then ends: each lease gets its votes. If the round has failed without votes, the leases are
+    /// tried again after a pause.
+    template <class Ask>
+    void go_on(Ask ask) noexcept {
         try {
-            auto batch = take_batch();
-            if (batch) make_requests(*batch);
-            return batch;
-        } catch (const std::bad_alloc&) {
-            postpone_due();
-            return std::nullopt;
+            if (!ask(*batch_)) return;
+            apply_votes();
+            batch_->describe_holders();
+        } catch (...) {  // no memory, or a Nodes of the user that throws
+            for (const auto& [lease, number] : batch_->acquisitions) lease->postpone(number);
         }
+        end_batch();
     }
 
-    /// Applies the votes of the round to each lease. Can throw std::bad_alloc; then postpone() must follow.
-    void apply_votes(Batch& batch) {
-        const auto ended = clock_->now();
-        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
-            const auto& [state, number] = batch.acquisitions[i];
-            const auto until = algorithm::valid_until(batch.start, state->request());
-            state->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
-        }
-    }
-
-    /// Has the leases tried again after a pause, because the round has failed without votes.
-    static void postpone(const Batch& batch) noexcept {
-        for (const auto& [lease, number] : batch.acquisitions) lease->postpone(number);
-    }
-
-    /// Ends the turn, after apply_votes() or postpone(). A lease in the batch can be extended again.
-    void end(Batch& batch) noexcept {
+    /// Ends the batch, if there is one. Its leases can be extended again.
+    void end_batch() noexcept {
+        std::optional<Batch> ended;  // is destroyed when the mutex is unlocked
         {
             const std::lock_guard guard{mutex_};
+            ended = std::exchange(batch_, std::nullopt);
             for (auto& entry : entries_)
                 if (std::exchange(entry.in_flight, false)) entry.plan = entry.new_plan();
         }
-        batch.ended.request_stop();
+        if (ended) ended->ended.request_stop();
     }
 
 private:
@@ -194,9 +198,7 @@ private:
         return {};
     }
 
-    /// Returns the leases that can be extended now; nothing if none of them is due.
-    std::optional<Batch> take_batch() {
-        const std::lock_guard guard{mutex_};
+    void take_batch_locked() {
         const auto now = clock_->now();
         auto next_loss = Clock::never();
         std::vector<Entry*> extended;
@@ -209,45 +211,47 @@ private:
             is_due = is_due || entry.plan.extend_by <= now;
             extended.push_back(&entry);
         }
-        if (!is_due) return std::nullopt;
+        if (!is_due) return;
         if (extended.size() > longest_batch) {
             std::ranges::nth_element(extended, extended.begin() + longest_batch, {},
                                      [](const Entry* entry) { return entry->plan.extend_by; });
             extended.resize(longest_batch);
         }
+        const auto size = extended.size();
         Batch batch;
         batch.limits.deadline = next_loss;
-        batch.acquisitions.reserve(extended.size());
-        for (auto* const entry : extended) {
-            entry->in_flight = true;
-            batch.acquisitions.push_back(entry->acquisition);
+        batch.acquisitions.reserve(size);
+        batch.leases.reserve(size);  // the requests have views of their owners
+        batch.requests.reserve(size);
+        for (const auto* const entry : extended) {
+            const auto& [state, number] = batch.acquisitions.emplace_back(entry->acquisition);
+            const auto& lease = batch.leases.emplace_back(state->lease(number));
+            batch.requests.push_back(algorithm::extend_request(state->request(), lease));
         }
-        return batch;
+        batch.tallies.assign(size, batch.nodes().blank_tally());
+        batch.start = clock_->now();
+        batch_ = std::move(batch);
+        for (auto* const entry : extended) entry->in_flight = true;
     }
 
-    /// Takes no lease into a batch, because there is no memory. Tries the leases that are due again after a
-    /// pause.
-    void postpone_due() noexcept {
-        const std::lock_guard guard{mutex_};
+    /// Tries the leases that are due again after a pause.
+    void postpone_due_locked() noexcept {
         const auto now = clock_->now();
         for (auto& entry : entries_) {
-            entry.in_flight = false;
             if (now < entry.plan.extend_by) continue;
             entry.acquisition.state->postpone(entry.acquisition.number);
             entry.plan = entry.new_plan();
         }
     }
 
-    void make_requests(Batch& batch) {
-        const auto size = batch.acquisitions.size();
-        batch.leases.reserve(size);
-        batch.requests.reserve(size);
-        for (const auto& [state, number] : batch.acquisitions) {
-            batch.leases.push_back(state->lease(number));
-            batch.requests.push_back(algorithm::extend_request(state->request(), batch.leases.back()));
+    /// Applies the votes of the round to each lease.
+    void apply_votes() {
+        const auto ended = clock_->now();
+        for (std::size_t i = 0; i < batch_->acquisitions.size(); ++i) {
+            const auto& [state, number] = batch_->acquisitions[i];
+            const auto until = algorithm::valid_until(batch_->start, state->request());
+            state->apply_renewal(number, {std::move(batch_->tallies[i]), until, ended}, batch_->limits);
         }
-        batch.tallies.assign(size, batch.nodes().blank_tally());
-        batch.start = clock_->now();
     }
 
     Clock* const clock_;
@@ -255,6 +259,7 @@ private:
     // Guarded by mutex_, which is never held during a callback
     mutable std::mutex mutex_{};
     std::vector<Entry> entries_{};
+    std::optional<Batch> batch_{};  // is set and reset by the thread that takes the turns
 };
 
 }  // namespace redlock::detail

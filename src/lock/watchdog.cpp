@@ -105,7 +105,7 @@ private:
     std::vector<std::unique_ptr<Worker>> workers_{};  // guarded by mutex_; no single one is ever removed
 };
 
-Watchdog::Watchdog(Clock& clock) : clock_(&clock), impl_(new Impl(clock)) {}
+Watchdog::Watchdog(Clock& clock) : Renewer(clock), impl_(new Impl(clock)) {}
 
 Watchdog::~Watchdog() {
     if (auto* const impl = impl_.load(); impl->in_owning_process()) delete impl;
@@ -123,7 +123,7 @@ void Watchdog::remove(const detail::Acquisition& acquisition) noexcept {
 Watchdog::Impl& Watchdog::in_this_process() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;
-    auto mine = std::make_unique<Impl>(*clock_);
+    auto mine = std::make_unique<Impl>(clock());
     if (impl_.compare_exchange_strong(impl, mine.get())) return *mine.release();
     return *impl;  // another thread of the child was faster
 }

@@ -8,7 +8,6 @@
 #include "scheduler.hpp"
 
 #include <memory>
-#include <optional>
 
 namespace redlock::loop {
 
@@ -20,7 +19,6 @@ public:
     explicit Renewals(Context& context);
     ~Renewals() override;
 
-    Clock& clock() noexcept override { return queue_.clock(); }
     void add(detail::Acquisition acquisition) override;
     /// Ends the extension of an acquisition. An extension may be under way (rule B7 in docs/rules.md).
     void remove(const detail::Acquisition& acquisition) noexcept override;
@@ -32,8 +30,7 @@ private:
     void go_on();
 
     detail::RenewalQueue queue_;
-    std::optional<detail::RenewalQueue::Batch> batch_{};  // its round is under way
-    std::unique_ptr<RoundRunner> runner_;                 // null after shut_down()
+    std::unique_ptr<RoundRunner> runner_;  // null after shut_down()
 };
 
 }  // namespace redlock::loop

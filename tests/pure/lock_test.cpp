@@ -369,13 +369,11 @@ TEST_F(ALockOfAThread, CannotBeLockedAgain) {
 /// A watchdog whose thread runs while the caller of add() is suspended: it reports a loss before add()
 /// returns.
 struct QuickWatchdog : detail::Renewer {
-    explicit QuickWatchdog(ManualClock& the_clock) : its_clock(the_clock) {}
-    Clock& clock() noexcept override { return its_clock; }
+    explicit QuickWatchdog(ManualClock& the_clock) : Renewer(the_clock), its_clock(the_clock) {}
     void add(detail::Acquisition acquisition) override {
         its_clock.advance(1min);
         acquisition.state->report_loss(acquisition.number);
     }
-    void remove(const detail::Acquisition&) noexcept override {}
     ManualClock& its_clock;
 };
 

@@ -122,14 +122,11 @@ TEST_F(MinHold, AppliesToEachOfSeveralResources) {
 // The acquisition fails because nobody would extend the lock. A failed acquisition leaves no key.
 TEST_F(MinHold, DoesNotApplyIfTheWatchdogCannotBegin) {
     struct Unable final : detail::Renewer {
-        explicit Unable(Clock& of_locks) : of_locks(of_locks) {}
-        Clock& clock() noexcept override { return of_locks; }
+        using Renewer::Renewer;
         void add(detail::Acquisition) override {
             if (has_memory) throw std::system_error{no_thread};
             throw std::bad_alloc{};
         }
-        void remove(const detail::Acquisition&) noexcept override {}
-        Clock& of_locks;
         bool has_memory = true;
         std::error_code no_thread = std::make_error_code(std::errc::resource_unavailable_try_again);
     } watchdog{world.clock};

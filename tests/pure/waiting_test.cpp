@@ -806,13 +806,12 @@ TEST_F(Waiting, HasEndedWhenTheWatchdogTakesOver) {
     bob_holds_for(300ms);
     /// A watchdog whose thread runs while the caller of add() is suspended.
     struct QuickWatchdog final : detail::Renewer {
-        explicit QuickWatchdog(MemoryNetwork& its_network) : memory(its_network) {}
-        Clock& clock() noexcept override { return memory.clock(); }
+        explicit QuickWatchdog(MemoryNetwork& its_network)
+            : Renewer(its_network.clock()), memory(its_network) {}
         void add(detail::Acquisition acquisition) override {
             memory.pass(1min);
             acquisition.state->report_loss(acquisition.number);
         }
-        void remove(const detail::Acquisition&) noexcept override {}
         MemoryNetwork& memory;
     } watchdog{network};
     std::optional<Lock> mine;

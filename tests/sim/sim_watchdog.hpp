@@ -15,11 +15,9 @@ namespace redlock::sim {
 class SimWatchdog final : public detail::Renewer {
 public:
     /// Starts the fiber now. It ends with the process.
-    SimWatchdog(Process& process, Clock& clock) : process_(process), renewals_(clock) {
+    SimWatchdog(Process& process, Clock& clock) : Renewer(clock), process_(process), renewals_(clock) {
         process_.spawn([this] { renewals_.run(std::stop_token{}); }, Service::background);
     }
-
-    Clock& clock() noexcept override { return renewals_.clock(); }
 
     void add(detail::Acquisition acquisition) override { renewals_.add(std::move(acquisition)); }
 

@@ -19,22 +19,27 @@ struct Acquisition {
     std::uint64_t number = 0;
 };
 
-/// Extends leases and reports their loss. Watchdog implements it with threads.
-class REDLOCK_EXPORT Renewer {
+/// Extends leases and reports their loss, in its derived classes. Watchdog does this with threads. An object
+/// of this class itself does nothing.
+class REDLOCK_EXPORT Renewer : NotCopied {
 public:
+    explicit Renewer(Clock& clock) : clock_(&clock) {}
     virtual ~Renewer() = default;
 
     /// Returns its clock. The locks must use the same one.
-    virtual Clock& clock() noexcept = 0;
+    Clock& clock() const noexcept { return *clock_; }
 
     /// Begins to extend an acquisition. If the watchdog extends this acquisition already, it computes again
     /// when the next extension is due. Can throw std::system_error if no thread can be started, and
     /// std::bad_alloc.
-    virtual void add(Acquisition acquisition) = 0;
+    virtual void add(Acquisition /*acquisition*/) {}
 
     /// Ends the extension of an acquisition. When this function has returned, no extension of it is sent
     /// any more (rule B7). Blocks while an extension is under way, except in the thread that makes it.
-    virtual void remove(const Acquisition& acquisition) noexcept = 0;
+    virtual void remove(const Acquisition& /*acquisition*/) noexcept {}
+
+private:
+    Clock* const clock_;
 };
 
 /// What the running thread is doing for a watchdog. Lock::release() reads it, because a callback in this
