@@ -2,9 +2,27 @@
 
 #include <redlock/options.hpp>
 
-#include "blocking_rounds.hpp"
-
 namespace redlock::loop {
+namespace {
+
+/// The rounds of a Nodes that cannot make them in steps: each round calls Nodes::ask() and blocks the loop.
+class BlockingRounds final : public Rounds {
+public:
+    explicit BlockingRounds(Nodes& nodes) : nodes_(nodes) {}
+
+    std::unique_ptr<RoundInSteps> begin(Task&, std::span<const Request> requests, const RoundLimits& limits,
+                                        std::span<Tally> tallies) override {
+        nodes_.ask(requests, limits, tallies);
+        return nullptr;
+    }
+    void on_ready(int) override {}
+    void detach() noexcept override {}
+
+private:
+    Nodes& nodes_;
+};
+
+}  // namespace
 
 Context::Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
     : loop_(&loop),
@@ -54,10 +72,7 @@ void LoopNodes::ask(std::span<const Request> requests, const RoundLimits& limits
         void proceed() override {}
     };
     Nobody nobody{context_.scheduler()};
-    for (std::size_t i = 0; i < requests.size(); ++i)
-        (void)context_.rounds()
-            .begin(nobody, requests.subspan(i, 1), limits, tallies.subspan(i, 1))
-            ->advance();
+    if (const auto round = context_.rounds().begin(nobody, requests, limits, tallies)) (void)round->advance();
 }
 
 std::unique_ptr<Waiter> LoopNodes::waiter() {

@@ -8,6 +8,7 @@
 #include "scheduler.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace redlock::loop {
@@ -32,7 +33,7 @@ public:
                 return false;
             }
             if (!round_) round_ = context_.rounds().begin(task_, requests, limits, tallies);
-            const auto until = round_->advance();
+            const auto until = round_ ? round_->advance() : std::nullopt;
             if (until) task_.wake_at(*until);
             if (!until) end();
             return !until;
