@@ -1,6 +1,4 @@
 // The blocking front: it does what a flow waits for in the calling thread.
-
-#include "../lock/lease_state.hpp"
 #include "flow.hpp"
 
 namespace redlock::flow {
@@ -17,9 +15,6 @@ struct Blocking {
     void operator()(const PendingTurn& it) const noexcept { it.turn->has_come = true; }
     void operator()(const PendingListen& it) const { *it.listens = it.waiter->listen(it.homes, *it.limits); }
     void operator()(const PendingMessage& it) const { *it.message = it.waiter->sleep(it.until, *it.stop); }
-    void operator()(const PendingDescription& it) const noexcept {
-        it.state->describe_holder(*it.lease, it.ttl);
-    }
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Flows: the coroutines in which the algorithm is written. A flow does no I/O. It blocks in one case only: a
-// release waits until a watchdog in another thread has ended an extension (ReleaseLock). If it needs a round
-// (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the pause, and
-// resumes the flow.
+// Flows: the coroutines in which the algorithm is written. A flow waits for no I/O. It blocks in one case
+// only: a release waits until a watchdog in another thread has ended an extension (ReleaseLock). If it needs
+// a round (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the
+// pause, and resumes the flow. If nobody awaits the replies to a command, such as a holder description, the
+// flow itself has it sent (Steps::send()).
 //
 //     class Example final : public Steps {
 //     public:
@@ -51,13 +52,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-namespace redlock {
-struct Lease;
-namespace detail {
-class LeaseState;
-}
-}  // namespace redlock
 
 namespace redlock::flow {
 
@@ -226,16 +220,9 @@ struct PendingMessage {
     Waiter::WakeUp* message;
 };
 
-/// A holder description that the front writes (LeaseState::describe_holder()). No reply is awaited.
-struct PendingDescription {
-    const detail::LeaseState* state;
-    const Lease* lease;
-    std::chrono::milliseconds ttl;
-};
-
 /// What a flow waits for; std::monostate if it has ended.
-using Pending = std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen,
-                             PendingMessage, PendingDescription>;
+using Pending =
+    std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen, PendingMessage>;
 
 /// One operation, such as one acquire() with all its attempts: the memory of its flows, and the thing that
 /// they wait for. A front does this:
@@ -245,8 +232,8 @@ using Pending = std::variant<std::monostate, PendingRound, PendingPause, Pending
 ///         ...  // do what operation.pending() describes
 ///     flow.result();
 ///
-/// A front can destroy a suspended flow. The function for_each_unreleased() of the Steps object, if it has
-/// one, then says which commands are left to do.
+/// A front can destroy a suspended flow. The function send_unreleased() of the Steps object, if it has one,
+/// then sends the commands that are left to do.
 class Operation : detail::NotCopied {
 public:
     /// `memory` is that of the frames, see FrameMemory. It must outlive the operation.
@@ -312,8 +299,10 @@ protected:
     ~Steps() = default;
 
     Operation& operation() const noexcept { return operation_; }
-    /// Returns the nodes. A flow must not call Nodes::ask(), because a flow does no I/O.
+    /// Returns the nodes. A flow must not call Nodes::ask(), because it would wait.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
+    /// Sends a command whose replies nobody awaits, outside a round.
+    void send(const Request& request) const { (void)nodes().ask(request, {.awaits_answers = false}); }
 
     /// Makes an object in the memory of the operation, from the value that `make` returns.
     template <class Make>

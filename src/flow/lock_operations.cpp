@@ -1,5 +1,9 @@
 #include "lock_operations.hpp"
 
+#include <redlock/detail/memory.hpp>
+
+#include <algorithm>
+#include <exception>
 #include <new>
 #include <stop_token>
 
@@ -31,7 +35,7 @@ Flow ReleaseLock::run() {
     if (!before_.empty()) {
         const auto releasing = release_.run();
         error = co_await releasing;
-        co_await wait_for(PendingDescription{&state, &before_, {}});  // a ttl of 0 deletes the description
+        state.describe_holder(before_, {});  // a ttl of 0 deletes the description
     }
     state.end_release(acquisition_, lease_);
     co_return error;
@@ -62,7 +66,7 @@ Flow ExtendLock::run() {
     result_.emplace(InPlace{
         [&] { return state.apply_extension(acquisition_, extension_.take_round(), extension_.limits()); }});
     const auto error = result_->error();
-    if (!error) co_await wait_for(PendingDescription{&state, &before_, request_.ttl});
+    if (!error) state.describe_holder(before_, request_.ttl);
     if (error == Errc::lost && state.options().watchdog && state.plan(acquisition_).next() != Clock::never())
         state.options().watchdog->add({state_, acquisition_});
     co_return error;
@@ -70,7 +74,36 @@ Flow ExtendLock::run() {
 
 // ---- Acquiring
 
+/// If the flow fails, sends what it has left to do. Without memory, tries this again after a pause. After
+/// `longest_undo_`, the keys expire.
 Flow AcquireLock::run() {
+    using namespace std::chrono_literals;
+    std::exception_ptr failure;
+    try {
+        const auto acquiring = acquire();
+        co_return co_await acquiring;
+    } catch (...) {  // no memory, or a Nodes of the user that throws
+        failure = std::current_exception();
+    }
+    auto& clock = state_->clock();
+    const auto start = clock.now();
+    const auto until = deadline_after(start, longest_undo_);
+    const std::stop_token no_stop;
+    for (auto now = start; !has_undone() && now < until; now = clock.now())
+        co_await pause(clock, now + std::max<Clock::duration>((now - start) / 4, 1ms), no_stop);
+    std::rethrow_exception(failure);
+}
+
+/// Returns false if there is no memory to send what is left to do.
+bool AcquireLock::has_undone() noexcept {
+    try {
+        return detail::has_memory_for([this] { send_unreleased(); });
+    } catch (...) {  // a Nodes of the user that throws
+        return true;
+    }
+}
+
+Flow AcquireLock::acquire() {
     auto& state = *state_;
     const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
@@ -91,12 +124,12 @@ Flow AcquireLock::run() {
     if (const auto slot = acquire_->slot()) state.choose(*slot);
     if (error) co_return error;
     const auto acquisition = state.begin(acquire_->lease(), std::move(lost));
-    co_await wait_for(PendingDescription{&state, &acquire_->lease(), request_.ttl});
+    state.describe_holder(acquire_->lease(), request_.ttl);
     // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
     // Therefore neither of them is used after add().
     if (state.options().watchdog) try {
             state.options().watchdog->add({state_, acquisition});
-        } catch (...) {  // no memory, or no thread; for_each_unreleased() has the release
+        } catch (...) {  // no memory, or no thread; run() sends the release
             state.forget();
             throw;
         }

@@ -37,10 +37,8 @@ public:
     Result take_result(std::error_code error) noexcept {
         return before_.empty() ? Result{error} : release_.take_result(error);
     }
-    /// Calls `send` with the release that is left to do if run() has not ended. `send` need not wait for the
-    /// replies.
-    template <class Send>
-    void for_each_unreleased(Send send) {
+    /// Sends the release that is left to do if run() has not ended. Does not wait for the replies.
+    void send_unreleased() {
         if (lease_.empty()) return;
         send(release_.request_at(state_->clock().now()));
         state_->describe_holder(before_, {});  // deletes the description
@@ -68,8 +66,7 @@ public:
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error) { return result_ ? *std::move(result_) : Result{error}; }
     /// Does nothing, because an extension leaves nothing to do.
-    template <class Send>
-    void for_each_unreleased(Send) const noexcept {}
+    void send_unreleased() const noexcept {}
 
 private:
     const std::shared_ptr<detail::LeaseState> state_;
@@ -83,31 +80,39 @@ private:
 /// The acquisition of a lock. The arguments must outlive it.
 class AcquireLock final : public Steps {
 public:
+    /// `longest_undo` limits the time for which a failed acquisition without memory tries to release.
     AcquireLock(Operation& operation, std::shared_ptr<detail::LeaseState> state, Entropy& entropy,
-                const algorithm::AcquireLimits& limits)
-        : Steps(operation), state_(std::move(state)), entropy_(entropy), limits_(limits) {}
+                const algorithm::AcquireLimits& limits, Clock::duration longest_undo)
+        : Steps(operation),
+          state_(std::move(state)),
+          entropy_(entropy),
+          limits_(limits),
+          longest_undo_(longest_undo) {}
 
     /// Ends with `already_held` if the lock is held. Otherwise releases what an earlier acquisition may have
-    /// left on the nodes, and acquires.
+    /// left on the nodes, and acquires. Before it throws, it does what send_unreleased() does.
     Flow run();
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error) noexcept {
         return acquire_ ? acquire_->take_result() : Result{error};
     }
-    /// Calls `send` with each command that is left to do if run() was destroyed or has thrown, see Acquire.
-    /// If `send` throws, the function can be called again.
-    template <class Send>
-    void for_each_unreleased(Send send) {
-        if (earlier_) return earlier_->for_each_unreleased(send);
-        if (acquire_ && !has_begun_) acquire_->for_each_unreleased(send);
+    /// Sends each command that is left to do if run() was destroyed, see Acquire. Does not wait for the
+    /// replies. If the function throws, it can be called again.
+    void send_unreleased() {
+        if (earlier_) return earlier_->send_unreleased();
+        if (acquire_ && !has_begun_)
+            acquire_->for_each_unreleased([this](const Request& request) { send(request); });
     }
 
 private:
+    Flow acquire();
     Flow release_earlier();
+    bool has_undone() noexcept;
 
     const std::shared_ptr<detail::LeaseState> state_;
     Entropy& entropy_;
     const algorithm::AcquireLimits limits_;
+    const Clock::duration longest_undo_;
     // With Acquires::one, the acquisition chooses a name.
     const algorithm::LeaseRequest request_ = state_->request_for(state_->names());
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released

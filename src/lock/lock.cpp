@@ -9,7 +9,6 @@
 #include "../flow/lock_operations.hpp"
 #include "lease_state.hpp"
 
-#include <algorithm>
 #include <system_error>
 
 namespace redlock {
@@ -25,25 +24,6 @@ Result run(Nodes& nodes, Arguments&&... arguments) noexcept {
         return steps.take_result(flow::run_blocking(operation, steps.run()));
     } catch (...) {
         return Result{flow::error_of_exception()};
-    }
-}
-
-/// Sends the commands that a failed acquisition has left to do. While there is no memory, tries again for one
-/// node_timeout. After that, the keys expire.
-void release_what_is_left(Nodes& nodes, flow::AcquireLock& acquire, Clock& clock) noexcept {
-    using namespace std::chrono_literals;
-    const auto start = clock.now();
-    auto now = start;
-    const auto send = [&] {
-        acquire.for_each_unreleased(
-            [&](const Request& request) { (void)nodes.ask(request, {.awaits_answers = false}); });
-    };
-    try {  // at least once, because a Nodes of the user may have no node_timeout
-        while (!detail::has_memory_for(send) && now < start + nodes.node_timeout()) {
-            clock.sleep_until(now + std::max<Clock::duration>((now - start) / 4, 1ms), {});
-            now = clock.now();
-        }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): a Nodes of the user that throws
     }
 }
 
@@ -109,21 +89,13 @@ void Lock::lock() {
 
 Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    try {
-        if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-            state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
-                                                          state_->acquires());
-        flow::BlockingOperation operation{*nodes_};
-        flow::AcquireLock acquire{operation, state_, *entropy_, limits};
-        try {
-            return acquire.take_result(flow::run_blocking(operation, acquire.run()));
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            release_what_is_left(*nodes_, acquire, *clock_);
-            throw;
-        }
-    } catch (...) {
-        return Result{flow::error_of_exception()};
-    }
+    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
+        if (!detail::has_memory_for([this] {
+                state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
+                                                              state_->acquires());
+            }))
+            return Result{std::make_error_code(std::errc::not_enough_memory)};
+    return run<flow::AcquireLock>(*nodes_, state_, *entropy_, limits, nodes_->node_timeout());
 }
 
 // ---- Extending

@@ -6,7 +6,6 @@
 #include "rounds.hpp"
 
 #include <exception>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -47,10 +46,6 @@ public:
         if (message) *it.message = *std::move(message);
         return message.has_value();
     }
-    bool operator()(const flow::PendingDescription& it) noexcept {
-        it.state->describe_holder(*it.lease, it.ttl);
-        return true;
-    }
 
     /// Ends a round that is under way.
     void end_round() noexcept { rounds_.end(); }
@@ -87,28 +82,17 @@ public:
     }
     Result take_result() noexcept override { return steps_.take_result(error_); }
 
+    /// Destroys the flow, and its round before that, which refers to the frame of the flow.
     void shut_down() noexcept override {
-        destroy_flow();
+        front_.end_round();
+        flow_.reset();
         try {
-            send_what_is_left();
+            steps_.send_unreleased();
         } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that throws; the keys expire
         }
     }
 
 protected:
-    /// Destroys the flow, and its round before that, which refers to the frame of the flow.
-    void destroy_flow() noexcept {
-        front_.end_round();
-        flow_.reset();
-    }
-
-    /// Writes the commands that a flow has left to do, as far as the sockets accept them.
-    void send_what_is_left() {
-        steps_.for_each_unreleased([this](const Request& request) {
-            (void)lock_.context.nodes().ask(request, {.awaits_answers = false});
-        });
-    }
-
     const JobContext lock_;
 
 private:
@@ -125,20 +109,7 @@ using ReleaseJob = FlowJob<flow::ReleaseLock>;
 class AcquireJob final : public FlowJob<flow::AcquireLock> {
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits, std::stop_source stop)
-        : FlowJob(lock, lock.context.entropy(), limits), stop_(std::move(stop)) {}
-
-    /// If the flow fails, sends what it has left to do before the operation ends.
-    bool advance() override {
-        if (!failure_) try {
-                return FlowJob::advance();
-            } catch (...) {  // no memory, or a Nodes of the user that throws
-                failure_ = std::current_exception();
-                destroy_flow();
-                release_until_ = deadline_after(lock_.task.now(), lock_.state->options().ttl);
-            }
-        if (!release_what_is_left()) return false;
-        std::rethrow_exception(failure_);
-    }
+        : FlowJob(lock, lock.context.entropy(), limits, lock.state->options().ttl), stop_(std::move(stop)) {}
 
     void cancel() noexcept override {
         stop_.request_stop();
@@ -146,24 +117,7 @@ public:
     }
 
 private:
-    /// Sends what the failed flow has left to do. Without memory, has this job called again soon, and returns
-    /// false. After the ttl, the keys have expired.
-    bool release_what_is_left() {
-        using namespace std::chrono_literals;
-        try {
-            send_what_is_left();
-        } catch (const std::bad_alloc&) {
-            const auto now = lock_.task.now();
-            if (now < release_until_) lock_.task.wake_at(now + 5ms);
-            return now >= release_until_;
-        } catch (...) {  // NOLINT(bugprone-empty-catch): a Nodes of the user that throws
-        }
-        return true;
-    }
-
-    std::stop_source stop_;              // of the limits
-    std::exception_ptr failure_{};       // the exception of the flow, with which the operation ends
-    Clock::time_point release_until_{};  // if the flow has failed: when its keys have expired
+    std::stop_source stop_;  // of the limits
 };
 
 }  // namespace

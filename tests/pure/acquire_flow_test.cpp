@@ -198,7 +198,7 @@ TEST(LockOperations, HaveTheirFramesInTheOperation) {
                                              LockOptions{.ttl = 10s, .fencing = true, .fair = true});
     const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
     flow::BlockingOperation acquiring{world.alice};
-    flow::AcquireLock acquire{acquiring, state, world.entropy, limits};
+    flow::AcquireLock acquire{acquiring, state, world.entropy, limits, 0s};
     EXPECT_FALSE(flow::run_blocking(acquiring, acquire.run()));
     EXPECT_EQ(acquiring.frames().overflows(), 0U);
     flow::BlockingOperation extending{world.alice};
@@ -220,7 +220,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
             world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s});
         const algorithm::AcquireLimits limits{.attempts = 1};
         flow::BlockingOperation first{world};
-        flow::AcquireLock acquire{first, state, world.entropy, limits};
+        flow::AcquireLock acquire{first, state, world.entropy, limits, 0s};
         ASSERT_FALSE(flow::run_blocking(first, acquire.run()));
         world.cut_all();
         flow::BlockingOperation releasing{world};
@@ -230,14 +230,13 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         EXPECT_FALSE(world.clean());
 
         flow::BlockingOperation again{world};
-        flow::AcquireLock next{again, state, world.entropy, limits};
+        flow::AcquireLock next{again, state, world.entropy, limits, 0s};
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
         ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
         if (sent) (void)flow::do_pending(again);
         flow.reset();
-        next.for_each_unreleased(
-            [&](const Request& request) { (void)world.ask(request, {.awaits_answers = false}); });
+        next.send_unreleased();
         EXPECT_TRUE(world.clean()) << (sent ? "sent" : "not sent");
     }
 }
