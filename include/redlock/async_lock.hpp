@@ -35,9 +35,6 @@
 
 namespace redlock {
 
-namespace algorithm {
-struct AcquireLimits;
-}
 namespace detail {
 enum class Acquires : bool;  // a lock acquires all of its resources, and a semaphore acquires one slot
 }  // namespace detail
@@ -169,7 +166,7 @@ public:
     void extend(std::chrono::milliseconds ttl, Completion done);
     /// Throws the exception that extend() would throw for this ttl, and does nothing else. Any thread may
     /// call it.
-    void check_ttl(std::chrono::milliseconds ttl) const;
+    using LeaseView::check_ttl;
 
     /// Releases the lock. Unless another operation is under way, valid() is false as soon as this function
     /// has returned. The operation takes at most one node_timeout.
@@ -192,7 +189,6 @@ private:
     AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
               detail::Acquires acquires);
 
-    Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
     void acquire_within(const algorithm::AcquireLimits& limits, Completion done);
 

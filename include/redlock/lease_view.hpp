@@ -2,6 +2,7 @@
 // function query() (query.hpp) asks the nodes instead.
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/export.hpp>
 #include <redlock/nodes.hpp>
 
@@ -15,6 +16,9 @@
 
 namespace redlock {
 
+namespace algorithm {
+struct AcquireLimits;
+}
 namespace detail {
 class LeaseState;
 struct Acquisition;
@@ -60,6 +64,14 @@ protected:
     std::size_t slot() const noexcept;
     /// Returns the LeaseState, and the number of the current acquisition.
     detail::Acquisition acquisition() const;
+    /// Returns the present instant of the clock.
+    Clock::time_point now() const noexcept;
+    /// Returns LockOptions::ttl.
+    std::chrono::milliseconds ttl() const noexcept;
+    /// Throws std::invalid_argument for a ttl with which the lock cannot be extended.
+    void check_ttl(std::chrono::milliseconds ttl) const;
+    /// Returns the limits of acquire(), without a stop.
+    algorithm::AcquireLimits acquire_limits() const;
     /// Returns true if this process has made the LeaseState.
     bool in_owning_process() const noexcept;
 

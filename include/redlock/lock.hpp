@@ -98,9 +98,6 @@
 
 namespace redlock {
 
-namespace algorithm {
-struct AcquireLimits;
-}
 namespace detail {
 enum class Acquires : bool;
 }  // namespace detail
@@ -171,7 +168,7 @@ public:
     /// none. Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
-        const auto deadline = deadline_after(clock_->now(), span);
+        const auto deadline = deadline_after(now(), span);
         return acquire_by(deadline, std::move(stop));
     }
 
@@ -190,7 +187,7 @@ public:
     ///   reported the loss before (LockOptions::margin), valid() is unchanged.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
-    Result extend() { return extend(options_.ttl); }
+    Result extend() { return extend(ttl()); }
 
     /// Extends with another ttl, this time only. Throws std::invalid_argument if the ttl cannot work.
     Result extend(std::chrono::milliseconds ttl);
@@ -261,7 +258,7 @@ private:
     template <class TheirClock>
     auto now_of() const {
         if constexpr (std::is_same_v<TheirClock, Clock>)
-            return clock_->now();
+            return now();
         else
             return TheirClock::now();
     }
@@ -286,11 +283,6 @@ private:
     Result release_current(flow::Replies replies) noexcept;
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
-
-    Nodes* nodes_;
-    Clock* clock_;
-    Entropy* entropy_;
-    LockOptions options_;
 };
 
 }  // namespace redlock

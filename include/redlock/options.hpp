@@ -198,6 +198,10 @@ REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::millisecond
 REDLOCK_EXPORT void check_for_cluster(const Nodes& nodes, std::span<const std::string> resources,
                                       const LockOptions& options, const std::string& type = "LockOptions");
 
+/// Throws std::invalid_argument if a lock cannot have these options, nodes and resources.
+void check_lock(const LockOptions& options, const Nodes& nodes, std::span<const std::string> resources,
+                const std::string& type = "LockOptions");
+
 }  // namespace detail
 
 /// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of 0 means

@@ -114,7 +114,7 @@ Flow AcquireLock::acquire() {
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = state.options().watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
-    acquire_.emplace(operation(), state.clock(), entropy_, request_, state.options().retry, limits_,
+    acquire_.emplace(operation(), state.clock(), state.entropy(), request_, state.options().retry, limits_,
                      state.acquires());
     std::error_code error;
     {

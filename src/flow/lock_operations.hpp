@@ -81,13 +81,9 @@ private:
 class AcquireLock final : public Steps {
 public:
     /// `longest_undo` limits the time for which a failed acquisition without memory tries to release.
-    AcquireLock(Operation& operation, std::shared_ptr<detail::LeaseState> state, Entropy& entropy,
+    AcquireLock(Operation& operation, std::shared_ptr<detail::LeaseState> state,
                 const algorithm::AcquireLimits& limits, Clock::duration longest_undo)
-        : Steps(operation),
-          state_(std::move(state)),
-          entropy_(entropy),
-          limits_(limits),
-          longest_undo_(longest_undo) {}
+        : Steps(operation), state_(std::move(state)), limits_(limits), longest_undo_(longest_undo) {}
 
     /// Ends with `already_held` if the lock is held. Otherwise releases what an earlier acquisition may have
     /// left on the nodes, and acquires. Before it throws, it does what send_unreleased() does.
@@ -110,7 +106,6 @@ private:
     bool has_undone() noexcept;
 
     const std::shared_ptr<detail::LeaseState> state_;
-    Entropy& entropy_;
     const algorithm::AcquireLimits limits_;
     const Clock::duration longest_undo_;
     // With Acquires::one, the acquisition chooses a name.

@@ -25,11 +25,6 @@ void refuse(const std::shared_ptr<loop::Context>& context, Completion done, std:
         loop::LaterCall<Result>::make(context, std::move(done), Result{error});
 }
 
-/// Returns the error of an acquisition by a lock that was moved from.
-std::error_code cannot_acquire() noexcept {
-    return std::make_error_code(std::errc::invalid_argument);
-}
-
 }  // namespace
 
 /// Returns a mark: the loop of a lock extends it.
@@ -54,7 +49,7 @@ public:
          detail::Acquires acquires)
         : Member(std::move(of_loop)),
           state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
-                                                      std::move(options), acquires)) {}
+                                                      std::move(options), acquires, context->entropy())) {}
 
     const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
 
@@ -218,10 +213,7 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
                      detail::Acquires acquires)
     : context_(nodes.context_) {
     auto& of_loop = context_->nodes();
-    check(options, of_loop.node_timeout(), of_loop.quarantine());
-    detail::check_for_cluster(of_loop, names, options);
-    detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
-                    "be used with one resource only");
+    detail::check_lock(options, of_loop, names);
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
     if (options.watchdog) options.watchdog = &context_->renewals();
@@ -246,18 +238,10 @@ AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
     return *this;
 }
 
-Clock::time_point AsyncLock::now() const noexcept {
-    return context_->clock().now();
-}
-
 // ---- Operations. A lock that was moved from can only refuse them.
 
 void AsyncLock::acquire(Completion done) {
-    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
-    const auto& [attempts, delay] = state_->options().retry;
-    acquire_within({.attempts = attempts,
-                    .queue_timeout = state_->options().queue_timeout.value_or((attempts - 1) * delay)},
-                   std::move(done));
+    acquire_within(acquire_limits(), std::move(done));
 }
 
 void AsyncLock::try_acquire(Completion done) {
@@ -269,25 +253,18 @@ void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
 }
 
 void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
-    if (!impl_) return refuse(context_, std::move(done), cannot_acquire());
+    if (!impl_) return refuse(context_, std::move(done), std::make_error_code(std::errc::invalid_argument));
     impl_->begin(std::move(done), [&](const auto& lock) { return loop::acquire_job(lock, limits); });
 }
 
 void AsyncLock::extend(Completion done) {
-    extend(state_ ? state_->options().ttl : std::chrono::milliseconds{}, std::move(done));
+    extend(ttl(), std::move(done));
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     check_ttl(ttl);
     impl_->begin(std::move(done), [&](const auto& lock) { return loop::extend_job(lock, ttl); });
-}
-
-void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
-    if (!impl_) return;
-    const auto& nodes = state_->nodes();
-    detail::check_ttl("extend: ttl", ttl, state_->options().drift_factor, nodes.node_timeout(),
-                      nodes.quarantine());
 }
 
 void AsyncLock::release(Completion done) {

@@ -23,8 +23,7 @@ LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog
                        .watchdog = watchdog,
                        .max_hold = std::chrono::nanoseconds::max(),  // a term may last for ever
                        .margin = options.margin};
-    check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
-    detail::check_for_cluster(nodes, {}, result, "LeaderOptions");
+    detail::check_lock(result, nodes, {}, "LeaderOptions");
     detail::require(options.longest_pause >= options.retry.delay && options.longest_pause <= 24h,
                     "LeaderOptions::longest_pause", options.longest_pause, "be from retry.delay, ",
                     options.retry.delay, ", to 24 h");
@@ -64,13 +63,13 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
             entropy) {}
 
 void Leader::run(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, *lock_.entropy_};
+    detail::TermSequence sequence{options_, lock_.state_->entropy()};
     sequence.begin(std::move(stop));
     while (sequence.state() != TermState::idle) proceed(sequence, work);
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, *lock_.entropy_};
+    detail::TermSequence sequence{options_, lock_.state_->entropy()};
     sequence.begin_term(std::move(stop));
     while (sequence.state() != TermState::resigned) proceed(sequence, work);
     return sequence.outcome();
@@ -86,7 +85,7 @@ void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
         case TermState::resigning: return sequence.released(lock_.release());
         case TermState::resigned: {
             const auto pause = sequence.report();
-            return lock_.clock_->sleep_until(lock_.clock_->now() + pause, sequence.stop());
+            return lock_.state_->clock().sleep_until(lock_.now() + pause, sequence.stop());
         }
         case TermState::pausing: return sequence.pause_ended();
     }

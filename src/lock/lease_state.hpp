@@ -43,6 +43,7 @@
 #include <redlock/detail/memory.hpp>
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/detail/renewer.hpp>
+#include <redlock/entropy.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
@@ -72,18 +73,20 @@ enum class Acquires : bool { all, one };
 class LeaseState : NotCopied {
 public:
     LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, LockOptions options,
-               Acquires acquires = Acquires::all)
+               Acquires acquires = Acquires::all, Entropy& entropy = os_entropy())
         : nodes_(&nodes),
           clock_(&clock),
           names_(std::move(names)),
           options_(std::move(options)),
-          acquires_(acquires) {}
+          acquires_(acquires),
+          entropy_(&entropy) {}
 
     /// Returns false in a child of fork(), which must not use this object.
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     Nodes& nodes() const noexcept { return *nodes_; }
     Clock& clock() const noexcept { return *clock_; }
+    Entropy& entropy() const noexcept { return *entropy_; }
     const LockOptions& options() const noexcept { return options_; }
     const std::vector<std::string>& names() const noexcept { return names_; }
     Acquires acquires() const noexcept { return acquires_; }
@@ -340,6 +343,7 @@ private:
     const std::vector<std::string> names_;
     const LockOptions options_;
     const Acquires acquires_;
+    Entropy* const entropy_;
     const std::int64_t process_ = this_process();
 
     std::atomic<std::size_t> slot_{0};

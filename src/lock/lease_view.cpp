@@ -1,4 +1,5 @@
 // LeaseView: answers from the LeaseState, which the watchdog shares.
+#include <redlock/algorithm/acquire.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/lease_view.hpp>
 
@@ -46,6 +47,28 @@ std::size_t LeaseView::slot() const noexcept {
 
 detail::Acquisition LeaseView::acquisition() const {
     return {state_, state_->number()};
+}
+
+Clock::time_point LeaseView::now() const noexcept {
+    return state_ ? state_->clock().now() : Clock::time_point{};
+}
+
+std::chrono::milliseconds LeaseView::ttl() const noexcept {
+    return state_ ? state_->options().ttl : std::chrono::milliseconds::zero();
+}
+
+void LeaseView::check_ttl(std::chrono::milliseconds ttl) const {
+    if (!state_) return;
+    const auto& nodes = state_->nodes();
+    detail::check_ttl("extend: ttl", ttl, state_->options().drift_factor, nodes.node_timeout(),
+                      nodes.quarantine());
+}
+
+algorithm::AcquireLimits LeaseView::acquire_limits() const {
+    if (!state_) return {};
+    const auto& [attempts, delay] = state_->options().retry;
+    return {.attempts = attempts,
+            .queue_timeout = state_->options().queue_timeout.value_or((attempts - 1) * delay)};
 }
 
 bool LeaseView::in_owning_process() const noexcept {

@@ -17,10 +17,10 @@ namespace {
 /// Runs an operation of a lock (flow/lock_operations.hpp), and returns its result. An exception becomes a
 /// result, too.
 template <class Operation, class... Arguments>
-Result run(Nodes& nodes, Arguments&&... arguments) noexcept {
+Result run(const std::shared_ptr<detail::LeaseState>& state, const Arguments&... arguments) noexcept {
     try {
-        flow::BlockingOperation operation{nodes};
-        Operation steps{operation, std::forward<Arguments>(arguments)...};
+        flow::BlockingOperation operation{state->nodes()};
+        Operation steps{operation, state, arguments...};
         return steps.take_result(flow::run_blocking(operation, steps.run()));
     } catch (...) {
         return Result{flow::error_of_exception()};
@@ -34,20 +34,17 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
            detail::Acquires::all) {}
 
 Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Clock& clock, Entropy& entropy,
-           detail::Acquires acquires)
-    : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
-    check(options_, nodes.node_timeout(), nodes.quarantine());
-    detail::check_for_cluster(nodes, names, options_);
-    detail::require(!options_.shared || names.size() == 1, "LockOptions::shared", "set",
-                    "be used with one resource only");
+           detail::Acquires acquires) {
+    detail::check_lock(options, nodes, names);
     const auto* const required = nodes.required_clock();
     detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
                     "be the same, because deadlines are instants of this clock");
-    detail::require(options_.watchdog != loop_watchdog(), "LockOptions::watchdog", "loop_watchdog()",
+    detail::require(options.watchdog != loop_watchdog(), "LockOptions::watchdog", "loop_watchdog()",
                     "be a Watchdog, because the lock belongs to no loop");
-    detail::require(!options_.watchdog || &options_.watchdog->clock() == &clock, "LockOptions::watchdog",
+    detail::require(!options.watchdog || &options.watchdog->clock() == &clock, "LockOptions::watchdog",
                     "made for another clock", "use the clock of the lock");
-    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_, acquires);
+    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), std::move(options),
+                                                  acquires, entropy);
 }
 
 Lock::~Lock() {
@@ -57,10 +54,6 @@ Lock::~Lock() {
 Lock& Lock::operator=(Lock&& other) noexcept {
     if (this == &other) return *this;
     release_quietly();
-    nodes_ = other.nodes_;
-    clock_ = other.clock_;
-    entropy_ = other.entropy_;
-    options_ = std::move(other.options_);
     LeaseView::operator=(std::move(other));
     return *this;
 }
@@ -68,10 +61,9 @@ Lock& Lock::operator=(Lock&& other) noexcept {
 // ---- Acquiring
 
 Result Lock::acquire(std::stop_token stop) {
-    const auto& [attempts, delay] = options_.retry;
-    return acquire_within({.attempts = attempts,
-                           .stop = std::move(stop),
-                           .queue_timeout = options_.queue_timeout.value_or((attempts - 1) * delay)});
+    auto limits = acquire_limits();
+    limits.stop = std::move(stop);
+    return acquire_within(limits);
 }
 
 Result Lock::try_acquire() {
@@ -83,7 +75,7 @@ Result Lock::acquire_by(Clock::time_point deadline, std::stop_token stop) {
 }
 
 void Lock::lock() {
-    const auto result = acquire_within({.attempts = options_.retry.attempts, .wait_while_held = true});
+    const auto result = acquire_within({.attempts = acquire_limits().attempts, .wait_while_held = true});
     if (!result) throw Error(result.error(), result.message());
 }
 
@@ -91,20 +83,20 @@ Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
         if (!detail::has_memory_for([this] {
-                state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
-                                                              state_->acquires());
+                state_ = std::make_shared<detail::LeaseState>(state_->nodes(), state_->clock(),
+                                                              state_->names(), state_->options(),
+                                                              state_->acquires(), state_->entropy());
             }))
             return Result{std::make_error_code(std::errc::not_enough_memory)};
-    return run<flow::AcquireLock>(*nodes_, state_, *entropy_, limits, nodes_->node_timeout());
+    return run<flow::AcquireLock>(state_, limits, state_->nodes().node_timeout());
 }
 
 // ---- Extending
 
 Result Lock::extend(std::chrono::milliseconds ttl) {
-    detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
-                      nodes_->quarantine());
+    check_ttl(ttl);
     if (!in_owning_process()) return Result{Errc::not_held};
-    return run<flow::ExtendLock>(*nodes_, state_, ttl);
+    return run<flow::ExtendLock>(state_, ttl);
 }
 
 // ---- Releasing
@@ -119,12 +111,12 @@ void Lock::unlock() noexcept {
 
 Result Lock::release_current(flow::Replies replies) noexcept {
     if (!in_owning_process()) return Result{Errc::not_held};
-    return run<flow::ReleaseLock>(*nodes_, state_, state_->number_to_release(), replies);
+    return run<flow::ReleaseLock>(state_, state_->number_to_release(), replies);
 }
 
 void Lock::release_quietly() noexcept {
     if (in_owning_process() && !state_->lease().empty())
-        (void)run<flow::ReleaseLock>(*nodes_, state_, state_->number(), flow::Replies::not_awaited);
+        (void)run<flow::ReleaseLock>(state_, state_->number(), flow::Replies::not_awaited);
 }
 
 }  // namespace redlock

@@ -62,6 +62,14 @@ void check_for_cluster(const Nodes& nodes, std::span<const std::string> resource
         throw std::invalid_argument("redlock: " + *problem);
 }
 
+void check_lock(const LockOptions& options, const Nodes& nodes, std::span<const std::string> resources,
+                const std::string& type) {
+    check(options, nodes.node_timeout(), nodes.quarantine(), type);
+    check_for_cluster(nodes, resources, options, type);
+    require(!options.shared || resources.size() == 1, type + "::shared", "set",
+            "be used with one resource only");
+}
+
 }  // namespace detail
 
 void check(const LockOptions& options, std::chrono::milliseconds node_timeout,

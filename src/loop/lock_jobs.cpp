@@ -109,7 +109,7 @@ using ReleaseJob = FlowJob<flow::ReleaseLock>;
 class AcquireJob final : public FlowJob<flow::AcquireLock> {
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits, std::stop_source stop)
-        : FlowJob(lock, lock.context.entropy(), limits, lock.state->options().ttl), stop_(std::move(stop)) {}
+        : FlowJob(lock, limits, lock.state->options().ttl), stop_(std::move(stop)) {}
 
     void cancel() noexcept override {
         stop_.request_stop();

@@ -193,12 +193,12 @@ TEST(AcquireFlow, HasItsFramesInTheOperationIfItAcquiresASlot) {
 TEST(LockOperations, HaveTheirFramesInTheOperation) {
     Contended world;
     auto& clock = world.network.clock();
-    const auto state =
-        std::make_shared<detail::LeaseState>(world.alice, clock, std::vector<std::string>{"r"},
-                                             LockOptions{.ttl = 10s, .fencing = true, .fair = true});
+    const auto state = std::make_shared<detail::LeaseState>(
+        world.alice, clock, std::vector<std::string>{"r"},
+        LockOptions{.ttl = 10s, .fencing = true, .fair = true}, detail::Acquires::all, world.entropy);
     const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
     flow::BlockingOperation acquiring{world.alice};
-    flow::AcquireLock acquire{acquiring, state, world.entropy, limits, 0s};
+    flow::AcquireLock acquire{acquiring, state, limits, 0s};
     EXPECT_FALSE(flow::run_blocking(acquiring, acquire.run()));
     EXPECT_EQ(acquiring.frames().overflows(), 0U);
     flow::BlockingOperation extending{world.alice};
@@ -217,10 +217,11 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
     for (const bool sent : {false, true}) {
         World world;
         const auto state = std::make_shared<detail::LeaseState>(
-            world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s});
+            world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s},
+            detail::Acquires::all, world.entropy);
         const algorithm::AcquireLimits limits{.attempts = 1};
         flow::BlockingOperation first{world};
-        flow::AcquireLock acquire{first, state, world.entropy, limits, 0s};
+        flow::AcquireLock acquire{first, state, limits, 0s};
         ASSERT_FALSE(flow::run_blocking(first, acquire.run()));
         world.cut_all();
         flow::BlockingOperation releasing{world};
@@ -230,7 +231,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         EXPECT_FALSE(world.clean());
 
         flow::BlockingOperation again{world};
-        flow::AcquireLock next{again, state, world.entropy, limits, 0s};
+        flow::AcquireLock next{again, state, limits, 0s};
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
         ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
