@@ -27,16 +27,13 @@
 #include <redlock/detail/asio_library.hpp>
 #include <redlock/detail/asio_operation.hpp>
 #include <redlock/error.hpp>
+#include <redlock/lease_view.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resources.hpp>
 #include <redlock/result.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -46,34 +43,18 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 namespace detail {
 
 /// The queries and operations that a Lock and a Semaphore have in common. `Async` is AsyncLock or
-/// AsyncSemaphore. The queries and operations use two members of the base class Handle
-/// (detail/asio_operation.hpp):
-///
-/// - `state_` is null after a move. Otherwise `state_->async` is the Async.
-/// - `initiate(token, error, begin)` makes an asynchronous operation of Asio from a call of `begin`. If the
-///   lock was moved from, the operation ends with `error`.
+/// AsyncSemaphore. The queries are those of the Async. The operations use a function of the base class Handle
+/// (detail/asio_operation.hpp): `initiate(token, error, begin)` makes an asynchronous operation of Asio from
+/// a call of `begin`. If the lock was moved from, the operation ends with `error`.
 template <class Async>
-class Operations : public Handle<Async> {
+class Operations : public Handle<Async>, protected LeaseView {
 public:
     using executor_type = net::any_io_executor;
 
     // ---- Queries, see redlock::Lock.
 
-    bool valid() const noexcept { return this->state_ && this->state_->async->valid(); }
-    std::chrono::nanoseconds remaining() const noexcept {
-        return this->state_ ? this->state_->async->remaining() : std::chrono::nanoseconds::zero();
-    }
-    std::stop_token lost() const { return this->state_ ? this->state_->async->lost() : std::stop_token{}; }
-    const std::string& resource() const noexcept {
-        static const std::string none;
-        return this->state_ ? this->state_->async->resource() : none;
-    }
-    std::string_view owner() const noexcept {
-        return this->state_ ? this->state_->async->owner() : std::string_view{};
-    }
-    std::uint64_t fencing_token() const noexcept {
-        return this->state_ ? this->state_->async->fencing_token() : 0;
-    }
+    using LeaseView::valid, LeaseView::remaining, LeaseView::lost, LeaseView::resource, LeaseView::owner,
+        LeaseView::fencing_token;
 
     // ---- Operations, see AsyncLock.
 
@@ -115,7 +96,7 @@ public:
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
         // When Asio begins the operation, a coroutine is suspended, and cannot catch an exception. Therefore
         // the ttl is checked before. check_ttl() reads only constants, so any thread may call it.
-        if (this->state_) this->state_->async->check_ttl(ttl);
+        check_ttl(ttl);
         return this->template initiate<Result>(
             std::forward<Token>(token), Errc::not_held,
             [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
@@ -132,7 +113,8 @@ public:
 
 protected:
     Operations(const executor_type& executor, Nodes& nodes, auto&&... arguments)
-        : Handle<Async>(executor, nodes, std::forward<decltype(arguments)>(arguments)...) {}
+        : Handle<Async>(executor, nodes, std::forward<decltype(arguments)>(arguments)...),
+          LeaseView(Handle<Async>::state_->async->view()) {}
 
 private:
     static std::error_code cannot_acquire() noexcept {
@@ -250,7 +232,7 @@ public:
                                                                            LockOptions options = {})
         : Lock(executor_type{context.get_executor()}, nodes, std::move(resources), std::move(options)) {}
 
-    Resources resources() const noexcept { return state_ ? state_->async->resources() : Resources{}; }
+    using LeaseView::resources;
 };
 
 }  // namespace REDLOCK_ASIO_NAMESPACE

@@ -48,7 +48,7 @@ public:
 
     /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
     /// last, or 0 before the first attempt.
-    std::size_t slot() const noexcept { return state_ ? state_->async->slot() : 0; }
+    using LeaseView::slot;
 };
 
 }  // namespace REDLOCK_ASIO_NAMESPACE

@@ -146,6 +146,9 @@ public:
     /// and may destroy the lock. If it releases or destroys the lock, LockOptions::on_lost is not called.
     using LeaseView::lost;
 
+    /// Returns the base class, which redlock::asio copies.
+    const LeaseView& view() const noexcept { return *this; }
+
     // ---- Operations, see Lock for their results. Each function with a completion begins an operation and
     // returns at once. The extensions of loop_watchdog() are no operations, and no operation waits for them.
 

@@ -60,6 +60,8 @@ public:
 
     // These functions do for the slot what they do for an AsyncLock.
     using AsyncLock::extend, AsyncLock::check_ttl, AsyncLock::release, AsyncLock::cancel;
+
+    using AsyncLock::view;  // for redlock::asio
 };
 
 }  // namespace redlock

@@ -57,6 +57,7 @@ public:
 protected:
     LeaseView() noexcept = default;
     ~LeaseView() = default;
+    LeaseView(const LeaseView&) noexcept = default;
     LeaseView(LeaseView&&) noexcept = default;
     LeaseView& operator=(LeaseView&&) noexcept = default;
 
