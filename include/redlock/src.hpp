@@ -61,7 +61,6 @@
 #include <redlock/src/loop/async_nodes.cpp>
 #include <redlock/src/loop/context.cpp>
 #include <redlock/src/loop/listeners.cpp>
-#include <redlock/src/loop/lock_jobs.cpp>
 #include <redlock/src/loop/loop_group.cpp>
 #include <redlock/src/loop/loop_waiter.cpp>
 #include <redlock/src/loop/renewals.cpp>

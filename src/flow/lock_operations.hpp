@@ -1,7 +1,7 @@
 // The operations of a lock, as flows: its acquisition, extension and release. They keep its lease in a
 // LeaseState, and give it to its watchdog. An operation keeps the LeaseState alive, because a callback of the
 // watchdog may destroy the lock meanwhile. The blocking Lock (lock.cpp) and the locks of an event loop
-// (loop/lock_jobs.cpp) run the same flows.
+// (loop/lock_jobs.hpp) run the same flows.
 #pragma once
 
 #include <redlock/algorithm/acquire.hpp>

@@ -55,9 +55,14 @@ public:
 
     template <class Make>
     void begin(Completion done, Make make);
-    void cancel() noexcept {
-        if (job_ && !ended_) job_->cancel();
+    /// Return the job of an operation. That of a release ends the validity of the lease at once.
+    std::unique_ptr<loop::Job> acquire_job(algorithm::AcquireLimits limits);
+    template <class Operation, class... Arguments>
+    std::unique_ptr<loop::Job> job(const Arguments&... arguments) {
+        return std::make_unique<loop::FlowJob<Operation>>(*context, static_cast<Task&>(*this), state_,
+                                                          arguments...);
     }
+    void cancel() noexcept;
 
     /// Is called when the AsyncLock is destroyed: cancels its operation, and then releases the lock.
     void leave() noexcept;
@@ -72,11 +77,10 @@ private:
     void proceed() override;
     void shut_down() noexcept override;
 
-    loop::JobContext job_context() noexcept { return {*context, *this, state_}; }
-
     const std::shared_ptr<detail::LeaseState> state_;
     Completion done_{};
     std::unique_ptr<loop::Job> job_{};
+    std::stop_source stop_{std::nostopstate};  // ends the last acquisition
     std::optional<std::error_code> ended_{};
     bool is_in_job_ = false;        // the job is running; a callback of lost() can shut the loop down then
     std::shared_ptr<Impl> self_{};  // keeps this object after the AsyncLock was destroyed
@@ -92,10 +96,22 @@ void AsyncLock::Impl::begin(Completion done, Make make) {
     if (done_)
         return refuse(context, std::move(done), std::make_error_code(std::errc::operation_in_progress));
     const auto keep = shared_from_this();
-    job_ = make(job_context());
+    job_ = make();
     done_ = std::move(done);
     run_job();
     if (ended_) wake();
+}
+
+std::unique_ptr<loop::Job> AsyncLock::Impl::acquire_job(algorithm::AcquireLimits limits) {
+    std::stop_source stop;
+    limits.stop = stop.get_token();
+    auto acquiring = job<flow::AcquireLock>(limits, state_->options().ttl);
+    stop_ = std::move(stop);
+    return acquiring;
+}
+
+void AsyncLock::Impl::cancel() noexcept {
+    if (job_ && !ended_ && stop_.request_stop()) wake();
 }
 
 /// While the job runs, a callback of lost() can shut the loop down or destroy the AsyncLock. Therefore the
@@ -172,7 +188,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
     try {
         const auto lease = state_->lease();
         if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
-        job_ = loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited);
+        job_ = job<flow::ReleaseLock>(state_->number(), flow::Replies::not_awaited);
         wake();
     } catch (const std::bad_alloc&) {
         ended_ = std::make_error_code(std::errc::not_enough_memory);
@@ -184,7 +200,7 @@ void AsyncLock::Impl::release_and_leave() noexcept {
 void AsyncLock::Impl::write_release() noexcept {
     try {
         if (state_->lease().empty()) return;
-        loop::release_job(job_context(), state_->number(), flow::Replies::not_awaited)->shut_down();
+        job<flow::ReleaseLock>(state_->number(), flow::Replies::not_awaited)->shut_down();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
     }
 }
@@ -254,7 +270,7 @@ void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
 
 void AsyncLock::acquire_within(const algorithm::AcquireLimits& limits, Completion done) {
     if (!impl_) return refuse(context_, std::move(done), std::make_error_code(std::errc::invalid_argument));
-    impl_->begin(std::move(done), [&](const auto& lock) { return loop::acquire_job(lock, limits); });
+    impl_->begin(std::move(done), [&] { return impl_->acquire_job(limits); });
 }
 
 void AsyncLock::extend(Completion done) {
@@ -264,13 +280,13 @@ void AsyncLock::extend(Completion done) {
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
     check_ttl(ttl);
-    impl_->begin(std::move(done), [&](const auto& lock) { return loop::extend_job(lock, ttl); });
+    impl_->begin(std::move(done), [&] { return impl_->job<flow::ExtendLock>(ttl); });
 }
 
 void AsyncLock::release(Completion done) {
     if (!impl_) return refuse(context_, std::move(done), Errc::not_held);
-    impl_->begin(std::move(done), [&](const loop::JobContext& lock) {
-        return loop::release_job(lock, lock.state->number_to_release(), flow::Replies::awaited);
+    impl_->begin(std::move(done), [&] {
+        return impl_->job<flow::ReleaseLock>(state_->number_to_release(), flow::Replies::awaited);
     });
 }
 

@@ -14,7 +14,6 @@
 #include "lock/semaphore.cpp"
 #include "loop/context.cpp"
 #include "loop/listeners.cpp"
-#include "loop/lock_jobs.cpp"
 #include "loop/loop_group.cpp"
 #include "loop/loop_waiter.cpp"
 #include "loop/renewals.cpp"
