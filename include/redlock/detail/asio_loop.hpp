@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -44,39 +45,23 @@ private:
 };
 
 /// The memory for one wait or one posted wake-up at a time, so that it can begin although no memory is left.
-class WaitMemory {
-public:
-    void* allocate(std::size_t bytes) {
-        if (used_ || bytes > bytes_.size()) return ::operator new(bytes);
+class WaitMemory final : public std::pmr::memory_resource {
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        if (used_ || bytes > bytes_.size())
+            return std::pmr::new_delete_resource()->allocate(bytes, alignment);
         used_ = true;
         return bytes_.data();
     }
-    void deallocate(void* memory) noexcept {
+    void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) noexcept override {
         if (memory == bytes_.data())
             used_ = false;
         else
-            ::operator delete(memory);
+            std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
     }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
-private:
     alignas(std::max_align_t) std::array<std::byte, 256> bytes_;
     bool used_ = false;
-};
-
-template <class T>
-struct WaitAllocator {
-    using value_type = T;
-
-    explicit WaitAllocator(WaitMemory& in) noexcept : memory(&in) {}
-    template <class Other>
-    WaitAllocator(const WaitAllocator<Other>& other) noexcept  // NOLINT(google-explicit-constructor)
-        : memory(other.memory) {}
-
-    T* allocate(std::size_t count) { return static_cast<T*>(memory->allocate(count * sizeof(T))); }
-    void deallocate(T* it, std::size_t /*count*/) noexcept { memory->deallocate(it); }
-    bool operator==(const WaitAllocator&) const noexcept = default;
-
-    WaitMemory* memory;
 };
 
 /// A handler that must be posted, and the value to call it with. The object is allocated in advance, but
@@ -218,12 +203,10 @@ private:
     /// The handler of a wait. It owns the memory of its operation. Newer versions of Asio post it to its
     /// immediate executor if the wait ends with an error at once.
     struct Wait {
-        using allocator_type = WaitAllocator<std::byte>;
+        using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
         using immediate_executor_type = net::any_io_executor;
         const immediate_executor_type& get_immediate_executor() const noexcept { return loop->posting_; }
-        allocator_type get_allocator() const noexcept {
-            return allocator_type{((*descriptor).*direction).memory};
-        }
+        allocator_type get_allocator() const noexcept { return &((*descriptor).*direction).memory; }
         void operator()(ErrorCode error) const {
             if (loop->belongs_to_parent()) return;
             const std::lock_guard guard{loop->mutex_};
@@ -237,8 +220,8 @@ private:
 
     /// The handler of an immediate wake-up.
     struct WakeUp {
-        using allocator_type = WaitAllocator<std::byte>;
-        allocator_type get_allocator() const noexcept { return allocator_type{loop->wake_up_memory_}; }
+        using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
+        allocator_type get_allocator() const noexcept { return &loop->wake_up_memory_; }
         void operator()() const {
             if (loop->belongs_to_parent()) return;
             const std::lock_guard guard{loop->mutex_};
