@@ -31,16 +31,6 @@ std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_poi
 
 }  // namespace
 
-Flow Extension::run() {
-    const auto start = clock_.now();
-    const auto request = extend_request(request_, lease_);
-    limits_.deadline = lease_.valid_until;
-    co_await ask(request, limits_, round_.tally);
-    round_.valid_until = valid_until(start, request_);
-    round_.ended = clock_.now();
-    co_return std::error_code{};
-}
-
 Flow Release::run() {
     const bool again = lease_.released;
     const auto now = clock_.now();
@@ -92,10 +82,12 @@ Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& le
 }
 
 Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
-    flow::BlockingOperation operation{nodes};
-    flow::Extension extension{operation, clock, request, lease};
-    (void)flow::run_blocking(operation, extension.run());
-    return apply_extension(extension.take_round(), extension.limits(), lease);
+    const auto start = clock.now();
+    const RoundLimits limits{.deadline = lease.valid_until};
+    RoundResult round{.tally = nodes.ask(extend_request(request, lease), limits),
+                      .valid_until = valid_until(start, request),
+                      .ended = clock.now()};
+    return apply_extension(std::move(round), limits, lease);
 }
 
 Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {

@@ -1,4 +1,4 @@
-// The extension and the release of a lease, as flows.
+// The release of a lease, as a flow.
 #pragma once
 
 #include <redlock/algorithm/algorithm.hpp>
@@ -9,33 +9,6 @@
 #include <utility>
 
 namespace redlock::flow {
-
-/// The round of an extension. The arguments must outlive it.
-class Extension final : public Steps {
-public:
-    Extension(Operation& operation, Clock& clock, const algorithm::LeaseRequest& request, const Lease& lease)
-        : Steps(operation),
-          clock_(clock),
-          request_(request),
-          lease_(lease),
-          round_{.tally = nodes().blank_tally()} {}
-
-    /// Makes the round. Ends without an error, whatever the votes are: apply_extension() decides what they
-    /// mean.
-    Flow run();
-    /// Returns the votes, and the instant that becomes the new valid_until if a majority has granted.
-    /// Requires that run() has ended.
-    algorithm::RoundResult take_round() noexcept { return std::move(round_); }
-    /// Returns the limits of the round. Requires that run() has ended.
-    const RoundLimits& limits() const noexcept { return limits_; }
-
-private:
-    Clock& clock_;
-    const algorithm::LeaseRequest& request_;
-    const Lease& lease_;
-    RoundLimits limits_{};
-    algorithm::RoundResult round_;
-};
 
 /// Whether a release waits for the replies of the nodes. A fair lock waits for them in any case, because they
 /// say whether other clients wait for the lock.

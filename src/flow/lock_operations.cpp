@@ -45,7 +45,7 @@ Flow ReleaseLock::run() {
 
 ExtendLock::ExtendLock(Operation& operation, std::shared_ptr<detail::LeaseState> state,
                        std::chrono::milliseconds ttl)
-    : Steps(operation), state_(std::move(state)), extension_(operation, state_->clock(), request_, before_) {
+    : Steps(operation), state_(std::move(state)) {
     request_.ttl = ttl;
 }
 
@@ -55,16 +55,16 @@ ExtendLock::ExtendLock(Operation& operation, std::shared_ptr<detail::LeaseState>
 Flow ExtendLock::run() {
     auto& state = *state_;
     // The clock is read before the lease, as in LeaseView::remaining().
-    const auto now = state.clock().now();
+    const auto start = state.clock().now();
     before_ = state.lease(acquisition_);
     if (before_.empty() || before_.released) co_return Errc::not_held;
-    if (!before_.valid_at(now) || state.lost().stop_requested()) co_return Errc::lost;
-    {
-        const auto extending = extension_.run();
-        co_await extending;
-    }
-    result_.emplace(InPlace{
-        [&] { return state.apply_extension(acquisition_, extension_.take_round(), extension_.limits()); }});
+    if (!before_.valid_at(start) || state.lost().stop_requested()) co_return Errc::lost;
+    const auto request = algorithm::extend_request(request_, before_);
+    limits_.deadline = before_.valid_until;
+    co_await ask(request, limits_, round_.tally);
+    round_.valid_until = algorithm::valid_until(start, request_);
+    round_.ended = state.clock().now();
+    result_.emplace(InPlace{[&] { return state.apply_extension(acquisition_, std::move(round_), limits_); }});
     const auto error = result_->error();
     if (!error) state.describe_holder(before_, request_.ttl);
     if (error == Errc::lost && state.options().watchdog && state.plan(acquisition_).next() != Clock::never())

@@ -73,7 +73,8 @@ private:
     const std::uint64_t acquisition_ = state_->number();
     Lease before_{};  // the lease when run() began
     algorithm::LeaseRequest request_ = state_->request();
-    Extension extension_;
+    RoundLimits limits_{};
+    algorithm::RoundResult round_{.tally = nodes().blank_tally()};
     std::optional<Result> result_{};
 };
 
