@@ -108,8 +108,12 @@ Flow AcquireLock::acquire() {
     const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
     if (!state.lease().empty()) {
-        const auto releasing = release_earlier();
-        co_await releasing;
+        earlier_ = std::make_unique<ReleaseLock>(operation(), state_, state.number(), Replies::not_awaited);
+        {
+            const auto releasing = earlier_->run();
+            co_await releasing;
+        }
+        earlier_.reset();
     }
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
@@ -135,16 +139,6 @@ Flow AcquireLock::acquire() {
         }
     has_begun_ = true;
     co_return error;
-}
-
-Flow AcquireLock::release_earlier() {
-    earlier_ = std::make_unique<ReleaseLock>(operation(), state_, state_->number(), Replies::not_awaited);
-    {
-        const auto releasing = earlier_->run();
-        co_await releasing;
-    }
-    earlier_.reset();
-    co_return std::error_code{};
 }
 
 // ---- Failing

@@ -103,7 +103,6 @@ public:
 
 private:
     Flow acquire();
-    Flow release_earlier();
     bool has_undone() noexcept;
 
     const std::shared_ptr<detail::LeaseState> state_;
