@@ -274,15 +274,14 @@ private:
     std::exception_ptr failure_{};
 };
 
-/// A base class of an operation, so that the memory exists before the Operation, which refers to it.
+/// An operation with its memory.
 template <std::size_t size>
-struct OperationMemory {
-    alignas(std::max_align_t) std::array<std::byte, size> bytes;  // without {}, which would set all to zero
-};
-template <std::size_t size>
-class OperationWithMemory : OperationMemory<size>, public Operation {
+class OperationWithMemory : public Operation {
 public:
-    explicit OperationWithMemory(Nodes& nodes) : Operation(nodes, OperationMemory<size>::bytes) {}
+    explicit OperationWithMemory(Nodes& nodes) : Operation(nodes, bytes_) {}
+
+private:
+    alignas(std::max_align_t) std::array<std::byte, size> bytes_;  // without {}, which would set all to zero
 };
 
 /// The memory for all frames of any operation. The tests check that it suffices.

@@ -29,31 +29,24 @@ RenewalContext& renewal_context() noexcept {
 
 class Watchdog::Impl : detail::NotCopied {
     /// A BlockingRenewals and the thread that takes its turns.
-    class Worker : detail::NotCopied {
-    public:
-        explicit Worker(Clock& clock) : renewals_(std::make_shared<detail::BlockingRenewals>(clock)) {
+    struct Worker : detail::NotCopied {
+        explicit Worker(Clock& clock) : renewals(std::make_shared<detail::BlockingRenewals>(clock)) {
             const ScopedSignalBlock blocked;
             // The thread shares the ownership of the renewals, because it may outlive this worker, see the
             // destructor.
-            thread_ =
-                std::jthread{[renewals = renewals_](const std::stop_token& stop) { renewals->run(stop); }};
+            thread = std::jthread{[its = renewals](const std::stop_token& stop) { its->run(stop); }};
         }
 
         /// Ends the thread. A callback that the thread itself has called may destroy the watchdog. The thread
         /// cannot wait for itself then. Therefore it is detached, and ends after the callback.
         ~Worker() {
-            stop();
-            if (thread_.get_id() == std::this_thread::get_id()) thread_.detach();
+            thread.request_stop();
+            if (thread.get_id() == std::this_thread::get_id()) thread.detach();
         }
 
-        detail::BlockingRenewals& renewals() noexcept { return *renewals_; }
-        void stop() noexcept { thread_.request_stop(); }
-
+        const std::shared_ptr<detail::BlockingRenewals> renewals;
         const Nodes* nodes = nullptr;  ///< whose locks it extends, or has extended last
-
-    private:
-        std::shared_ptr<detail::BlockingRenewals> renewals_;
-        std::jthread thread_{};
+        std::jthread thread{};
     };
 
 public:
@@ -61,7 +54,7 @@ public:
 
     /// Asks all threads to stop before it waits for the first one.
     ~Impl() {
-        for (const auto& worker : workers_) worker->stop();
+        for (const auto& worker : workers_) worker->thread.request_stop();
     }
 
     bool in_owning_process() const noexcept { return process_ == this_process(); }
@@ -69,11 +62,11 @@ public:
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
         auto& worker = worker_for_locked(acquisition.state->nodes());
-        worker.renewals().add(std::move(acquisition));
+        worker.renewals->add(std::move(acquisition));
     }
 
     void remove(const detail::Acquisition& acquisition) noexcept {
-        if (auto* const worker = find(acquisition.state->nodes())) worker->renewals().remove(acquisition);
+        if (auto* const worker = find(acquisition.state->nodes())) worker->renewals->remove(acquisition);
     }
 
 private:
@@ -88,7 +81,7 @@ private:
     Worker& worker_for_locked(const Nodes& nodes) {
         auto found = std::ranges::find(workers_, &nodes, [](const auto& it) { return it->nodes; });
         if (found == workers_.end())
-            found = std::ranges::find_if(workers_, [](const auto& it) { return it->renewals().idle(); });
+            found = std::ranges::find_if(workers_, [](const auto& it) { return it->renewals->idle(); });
         if (found == workers_.end()) {
             workers_.push_back(std::make_unique<Worker>(clock_));
             found = workers_.end() - 1;

@@ -112,7 +112,6 @@ private:
     Task& last_;
     const std::span<Node* const> nodes_;
     const std::chrono::milliseconds node_timeout_;
-    const Tally blank_tally_;
     std::array<OfNode, max_nodes> of_{};
 };
 
