@@ -20,8 +20,8 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/inplace_vector.hpp>
 #include <redlock/detail/not_copied.hpp>
+#include <redlock/detail/small_vector.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 
@@ -49,6 +49,10 @@ class Scheduler;
 
 /// The largest number of nodes. Five are reasonable.
 inline constexpr std::size_t max_nodes = 15;
+namespace detail {
+/// Up to so many nodes, an operation allocates no memory for what it knows about each node.
+inline constexpr std::size_t usual_nodes = 5;
+}  // namespace detail
 
 /// A set of nodes, by their index in the configured order.
 using NodeSet = std::bitset<max_nodes>;
@@ -205,9 +209,7 @@ struct NodeReport {
     std::string detail{};
 };
 
-/// The reports on one request, one for each node, in the configured order. A tally is made and moved several
-/// times in each operation. Therefore it keeps the reports in itself and not on the heap, and makes only as
-/// many as there are nodes.
+/// The reports on one request, one for each node, in the configured order.
 class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
@@ -259,7 +261,7 @@ private:
     }
 
     Names names_{};
-    detail::InplaceVector<NodeReport, max_nodes> reports_{};
+    detail::SmallVector<NodeReport, detail::usual_nodes> reports_{};
 };
 
 /// A client that waits in a queue: it listens at its home node for the message that wakes it (waiting.hpp).

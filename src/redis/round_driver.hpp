@@ -105,7 +105,7 @@ private:
     bool out_of_memory_ = false;          // on_progress() had no memory; advance() then throws
     Clock::time_point now_;               // updated after each step that takes time
     detail::CommandForEachNode command_;  // of a round with one request: its bytes, encoded once
-    detail::InplaceVector<Contact, max_nodes> contacts_;
+    detail::SmallVector<Contact, detail::usual_nodes> contacts_;
 };
 
 }  // namespace redlock

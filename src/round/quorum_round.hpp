@@ -480,7 +480,7 @@ private:
     Clock::time_point end_ = Clock::never();        // the end of second_half
     // When the last wait began, if the deadline of an awaited node had passed then.
     Clock::time_point overdue_since_ = Clock::time_point::min();
-    InplaceVector<Participant, max_nodes> nodes_;
+    SmallVector<Participant, usual_nodes> nodes_;
     std::vector<NodeSet>
         excluded_{};  // the nodes from which each request was excluded; empty if there are none
 

@@ -44,8 +44,11 @@ private:
     net::execution_context* context_;
 };
 
-/// The memory for one wait or one posted wake-up at a time, so that it can begin although no memory is left.
-class WaitMemory final : public std::pmr::memory_resource {
+/// The memory for one wait or one posted handler at a time, so that Asio needs no other memory for it. It may
+/// belong to the handler, because the operations of Asio move the handler before they deallocate their
+/// memory.
+template <std::size_t size>
+class ReservedMemory final : public std::pmr::memory_resource {
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
         if (used_ || bytes > bytes_.size())
             return std::pmr::new_delete_resource()->allocate(bytes, alignment);
@@ -60,7 +63,7 @@ class WaitMemory final : public std::pmr::memory_resource {
     }
     bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
-    alignas(std::max_align_t) std::array<std::byte, 256> bytes_;
+    alignas(std::max_align_t) std::array<std::byte, size> bytes_;
     bool used_ = false;
 };
 
@@ -185,6 +188,8 @@ public:
 private:
     /// The time after which a handler that could not be posted is posted again.
     static constexpr std::chrono::milliseconds posting_pause{1};
+
+    using WaitMemory = ReservedMemory<256>;
 
     struct Direction {
         bool wanted = false;  // the library wants to know when the descriptor is ready

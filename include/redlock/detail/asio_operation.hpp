@@ -10,9 +10,11 @@
 #include <redlock/result.hpp>
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -38,23 +40,37 @@ public:
     }
 
     void set(Value&& value) noexcept { value_.emplace(std::move(value)); }
-    void post() override { net::post(Delivery{this->shared_from_this(), executor_}); }
+    /// Posts to an io_context itself. An any_io_executor in between would allocate memory.
+    void post() override {
+        if constexpr (std::same_as<Executor, net::any_io_executor>)
+            if (const auto* const direct = executor_.template target<Direct>())
+                return net::post(Delivery<Direct>{this->shared_from_this(), *direct});
+        net::post(Delivery<Executor>{this->shared_from_this(), executor_});
+    }
 
 private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
     using Allocator = net::associated_allocator_t<Handler>;
+    using Direct = net::io_context::executor_type;
+    using OwnAllocator = std::pmr::polymorphic_allocator<std::byte>;
 
     /// The function object that Asio calls in the executor of the handler.
+    template <class To>
     class Delivery {
     public:
-        using executor_type = Executor;
-        using allocator_type = Allocator;
+        using executor_type = To;
+        using allocator_type = std::conditional_t<std::same_as<To, Direct>, OwnAllocator, Allocator>;
 
-        Delivery(std::shared_ptr<Outcome> outcome, const Executor& executor)
+        Delivery(std::shared_ptr<Outcome> outcome, const To& executor)
             : outcome_(std::move(outcome)), executor_(executor) {}
 
         executor_type get_executor() const noexcept { return executor_; }
-        allocator_type get_allocator() const noexcept { return outcome_->allocator_; }
+        allocator_type get_allocator() const noexcept {
+            if constexpr (std::same_as<allocator_type, OwnAllocator>)
+                return &outcome_->memory_;
+            else
+                return outcome_->allocator_;
+        }
 
         /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
         /// twice. It is called once.
@@ -68,13 +84,14 @@ private:
 
     private:
         std::shared_ptr<Outcome> outcome_;
-        Executor executor_;
+        To executor_;
     };
 
     Handler handler_;
     const Allocator allocator_;  // a copy, because post() may be called again after the handler was moved
     const Executor executor_;
     std::optional<net::executor_work_guard<Executor>> work_{};
+    ReservedMemory<128> memory_{};  // only for a post to an io_context
     std::optional<Value> value_{};
     std::atomic<bool> is_called_{false};
 };
