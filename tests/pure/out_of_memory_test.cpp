@@ -28,6 +28,7 @@ using support::shortage;
 /// A client that allocates before and after a round. The servers in between have enough memory.
 class Client : public World {
 public:
+    using World::World;
     void ask(std::span<const Request> requests, const RoundLimits& limits,
              std::span<Tally> tallies) override {
         ::operator delete(::operator new(1));
@@ -40,10 +41,12 @@ public:
 
 const auto no_memory = std::make_error_code(std::errc::not_enough_memory);
 
-/// The parameters are the front, and whether the locks have fencing.
+/// The parameters are the front, and whether the locks have fencing. Those with fencing have seven nodes,
+/// whose votes need memory.
 struct OutOfMemory : testing::TestWithParam<std::tuple<Front, bool>> {
     struct Setting : WorldOfAnyFront<Client> {
-        Setting() : WorldOfAnyFront(std::get<Front>(GetParam())) {}
+        Setting()
+            : WorldOfAnyFront(std::get<Front>(GetParam()), std::get<bool>(GetParam()) ? std::size_t{7} : 5) {}
         LockOptions options() {
             return {.ttl = 30s,
                     .retry = {.attempts = 1},
