@@ -65,8 +65,6 @@ public:
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
 
-    Clock& clock() const noexcept { return *clock_; }
-
     /// Begins to extend an acquisition, see Renewer::add(). Returns when its next turn is due.
     Clock::time_point add(Acquisition acquisition) {
         const auto plan = acquisition.state->plan(acquisition.number);

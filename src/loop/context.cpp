@@ -15,8 +15,6 @@ public:
         nodes_.ask(requests, limits, tallies);
         return nullptr;
     }
-    void on_ready(int) override {}
-    void detach() noexcept override {}
 
 private:
     Nodes& nodes_;

@@ -134,7 +134,7 @@ void LoopGroup::proceed() {
     auto until = Clock::never();
     const bool done = detail::has_memory_for([&] {
         for (auto& it : watched_)
-            if (it.until != Clock::never() && now() >= it.until) it.ready = true;
+            if (now() >= it.until) it.ready = true;
         take_ready();
         (void)group_.check_silence(now());
         if (rounds_ == 0 && now() >= idle_since_ + longest_ttl_)

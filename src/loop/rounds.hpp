@@ -64,11 +64,11 @@ public:
     virtual std::unique_ptr<WaiterInSteps> waiter() { return nullptr; }
 
     /// Is called when the loop has found this descriptor ready. Wakes the tasks whose rounds wait for it.
-    virtual void on_ready(int fd) = 0;
+    virtual void on_ready(int /*fd*/) {}
 
     /// Ends the use of the loop: no descriptor is watched any more. A round that begins afterwards is
     /// advanced once and destroyed, so that a release is written or queued.
-    virtual void detach() noexcept = 0;
+    virtual void detach() noexcept {}
 
     /// Is called after detach(), when no round and no waiter is left, and none will begin.
     virtual void unused() noexcept {}

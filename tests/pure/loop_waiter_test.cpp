@@ -241,8 +241,6 @@ public:
                                               const RoundLimits& limits, std::span<Tally> tallies) override {
         return std::make_unique<Round>(group_, requests, limits, tallies);
     }
-    void on_ready(int) override {}
-    void detach() noexcept override {}
 
 private:
     class Round final : public loop::RoundInSteps, RoundDriver::Owner {
