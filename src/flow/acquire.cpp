@@ -58,7 +58,8 @@ Flow Acquire::make_attempts() {
             const auto round = make_in_frames([this] { return RoundResult{.tally = nodes().blank_tally()}; });
             round_ = round.get();
             {
-                const auto attempting = attempt();
+                const auto attempting =
+                    acquires_ == detail::Acquires::one ? attempt_slots() : try_to_acquire(request_);
                 error = co_await attempting;
             }
             record(error, attempts, start);
@@ -75,10 +76,6 @@ Flow Acquire::make_attempts() {
         const auto waiting = held && place_ ? wait_in_queue() : pause_at_random();
         co_await waiting;
     }
-}
-
-Flow Acquire::attempt() {
-    return acquires_ == detail::Acquires::one ? attempt_slots() : try_to_acquire(request_);
 }
 
 /// Returns the flow of an Attempt, which writes its votes into `round_`.

@@ -55,7 +55,6 @@ public:
 private:
     Flow run_in_queue();
     Flow make_attempts();
-    Flow attempt();
     Flow attempt_slots();
     Flow try_slot(std::size_t slot);
     Flow try_to_acquire(const algorithm::LeaseRequest& request);

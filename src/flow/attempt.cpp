@@ -220,7 +220,12 @@ Flow Attempt::confirm_fencing_token() {
         const auto counted = nodes_that_counted(round_.tally, candidate_.fencing_token);
         // From the second pass on, the rounds have taken time, so the validity is checked again.
         if (counted.count() >= needed) co_return outcome(round_, limits_);
-        const auto raise = raise_request(accepted);
+        const Request raise{.command = {.verb = Verb::raise_count,
+                                        .resources = request_.resources,
+                                        .owner = candidate_.owner.view(),
+                                        .fence = candidate_.fencing_token,
+                                        .shared = candidate_.shared},
+                            .to = accepted};
         const auto votes = blank_votes();
         auto& raised = *votes;
         co_await ask(raise, limits, raised);
@@ -237,15 +242,6 @@ Flow Attempt::confirm_fencing_token() {
         accepted &= ~counted;
         if (round_.tally.granted() < needed) co_return Errc::no_quorum;
     }
-}
-
-Request Attempt::raise_request(const NodeSet& to) const {
-    return {.command = {.verb = Verb::raise_count,
-                        .resources = request_.resources,
-                        .owner = candidate_.owner.view(),
-                        .fence = candidate_.fencing_token,
-                        .shared = candidate_.shared},
-            .to = to};
 }
 
 Result Attempt::take_result(std::error_code error) {

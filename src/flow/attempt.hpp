@@ -36,7 +36,6 @@ public:
 
 private:
     Flow confirm_fencing_token();
-    Request raise_request(const NodeSet& to) const;
 
     // Constant after construction.
     Clock& clock_;
