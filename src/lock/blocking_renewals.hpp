@@ -56,20 +56,23 @@ public:
     /// Returns when the next turn is due.
     Clock::time_point turn() {
         const RenewalScope scope{{.renewals = this}};
-        {
-            const std::lock_guard guard{mutex_};
-            wakeup_at_ = in_turn;
-        }
+        wake_up_at(in_turn);
         if (!queue_.report_losses() && queue_.begin_batch())
             queue_.go_on([](RenewalQueue::Batch& batch) {
                 batch.nodes().ask(batch.requests, batch.limits, batch.tallies);
                 return true;
             });
-        return queue_.next_turn();
+        return wake_up_at(queue_.next_turn());
     }
 
 private:
     static constexpr auto in_turn = Clock::time_point::min();
+
+    /// Sets the instant of the next wake-up, and returns it.
+    Clock::time_point wake_up_at(Clock::time_point instant) noexcept {
+        const std::lock_guard guard{mutex_};
+        return wakeup_at_ = instant;
+    }
 
     /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
     /// new token, returns a short sleep instead.
