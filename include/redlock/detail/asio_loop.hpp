@@ -20,6 +20,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -97,13 +98,23 @@ public:
     }
 };
 
+/// Returns the executor that is kept in `executor`, or null if it has another type. (The function target() of
+/// Asio 1.22 does not compare the types.)
+template <class Executor>
+const Executor* target_of(const net::any_io_executor& executor) noexcept {
+#if defined(__cpp_rtti)
+    if (executor.target_type() != typeid(Executor)) return nullptr;
+#endif
+    return executor.target<Executor>();
+}
+
 /// Returns the io_context behind an executor, or null if the executor is of another kind.
 inline net::io_context* io_context_of(const net::any_io_executor& executor) noexcept {
     using Direct = net::io_context::executor_type;
-    if (const auto* const it = executor.target<Direct>()) return &net::query(*it, net::execution::context);
-    if (const auto* const it = executor.target<net::strand<Direct>>())
+    if (const auto* const it = target_of<Direct>(executor)) return &net::query(*it, net::execution::context);
+    if (const auto* const it = target_of<net::strand<Direct>>(executor))
         return &net::query(it->get_inner_executor(), net::execution::context);
-    if (const auto* const it = executor.target<net::strand<net::any_io_executor>>())
+    if (const auto* const it = target_of<net::strand<net::any_io_executor>>(executor))
         return io_context_of(it->get_inner_executor());
     return nullptr;
 }

@@ -43,7 +43,7 @@ public:
     /// Posts to an io_context itself. An any_io_executor in between would allocate memory.
     void post() override {
         if constexpr (std::same_as<Executor, net::any_io_executor>)
-            if (const auto* const direct = executor_.template target<Direct>())
+            if (const auto* const direct = target_of<Direct>(executor_))
                 return net::post(Delivery<Direct>{this->shared_from_this(), *direct});
         net::post(Delivery<Executor>{this->shared_from_this(), executor_});
     }

@@ -56,6 +56,19 @@ TEST_F(Asio, CallsAHandlerInItsExecutor) {
     EXPECT_TRUE(called);
 }
 
+TEST(AsioExecutor, IsThatOfAnIoContextOrOfAnotherContext) {
+    net::io_context context;
+    net::thread_pool pool{1};
+    const net::any_io_executor of_pool = pool.get_executor();
+    const net::any_io_executor of_context = context.get_executor();
+    EXPECT_EQ(asio::detail::io_context_of(of_context), &context);
+    EXPECT_EQ(asio::detail::io_context_of(net::make_strand(context)), &context);
+    EXPECT_EQ(asio::detail::io_context_of(net::make_strand(of_context)), &context);
+    EXPECT_EQ(asio::detail::io_context_of(of_pool), nullptr);
+    EXPECT_EQ(asio::detail::io_context_of(net::make_strand(pool)), nullptr);
+    EXPECT_EQ(asio::detail::io_context_of(net::make_strand(of_pool)), nullptr);
+}
+
 // on_lost must not run while the mutex of the loop is locked.
 TEST_F(Asio, CallsOnLostInTheExecutor) {
     const auto strand = net::make_strand(context);
