@@ -24,7 +24,7 @@ struct Recipient {
 /// server with two addresses must not have two votes (rule D8 in docs/rules.md).
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     const auto& verb = properties_of(command.verb);
-    return verb.counts || (verb.declined_in_quarantine && recipient.has_quarantine());
+    return verb.counts || (recipient.has_quarantine() && verb.is_declined_in_quarantine());
 }
 
 /// Returns true if the command reads or changes the queue of waiters at `recipient`. A release with a
@@ -47,7 +47,7 @@ inline const Form& form_of(const Command& command, const Recipient& recipient) n
     const auto& verb = properties_of(command.verb);
     if (command.shared && verb.reader) return *verb.reader;
     const bool concerns_other_keys = uses_queue(command, recipient) || command.hold_remaining > 0ms ||
-                                     (verb.declined_in_quarantine && recipient.has_quarantine());
+                                     (recipient.has_quarantine() && verb.is_declined_in_quarantine());
     const bool simple = verb.simple && command.resources.size() == 1 && !concerns_other_keys;
     return simple ? *verb.simple : *verb.general;
 }

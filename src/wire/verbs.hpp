@@ -17,6 +17,7 @@
 
 #include "scripts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -110,13 +111,18 @@ struct VerbProperties {
     Verb verb{};
     VotesNeeded votes = VotesNeeded::quorum;
     KeyEffect effect = KeyEffect::none;
-    bool declined_in_quarantine = false;  ///< A node whose quarantine has not ended gives no vote on it.
-    bool counts = false;                  ///< The command uses the counters of holders that the server keeps.
+    bool counts = false;  ///< The command uses the counters of holders that the server keeps.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists
     const Form* general = nullptr;
     const Form* reader = nullptr;
+
+    /// Returns true if a node whose quarantine has not ended gives no vote on the command. The script then
+    /// takes the marker.
+    constexpr bool is_declined_in_quarantine() const noexcept {
+        return std::ranges::find(general->keys, KeyKind::marker) != general->keys.end();
+    }
 };
 
 namespace forms {
@@ -173,14 +179,12 @@ inline constexpr Form exist{&scripts::exist, {Key::resource}, {}};
 inline constexpr std::array verbs{
     VerbProperties{.verb = Verb::set_if_absent,
                    .effect = KeyEffect::acquires,
-                   .declined_in_quarantine = true,
                    .queue = QueueUse::with_a_ticket,
                    .simple = &forms::set,
                    .general = &forms::acquire,
                    .reader = &forms::reader_acquire},
     VerbProperties{.verb = Verb::compare_and_expire,
                    .effect = KeyEffect::extends,
-                   .declined_in_quarantine = true,
                    .simple = &forms::compare_and_expire,
                    .general = &forms::extend,
                    .reader = &forms::reader_extend},
@@ -193,14 +197,12 @@ inline constexpr std::array verbs{
                    .reader = &forms::reader_release},
     VerbProperties{.verb = Verb::set_and_count,
                    .effect = KeyEffect::acquires,
-                   .declined_in_quarantine = true,
                    .counts = true,
                    .reply = ReplyForm::count,
                    .queue = QueueUse::with_a_ticket,
                    .general = &forms::acquire,
                    .reader = &forms::reader_acquire},
     VerbProperties{.verb = Verb::raise_count,
-                   .declined_in_quarantine = true,
                    .counts = true,
                    .reply = ReplyForm::raised,
                    .general = &forms::raise_counts,
