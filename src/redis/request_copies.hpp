@@ -5,6 +5,7 @@
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -26,23 +27,18 @@ public:
 private:
     struct Texts {
         std::vector<std::string> resources{};
-        std::string owner{};
-        std::string description{};
-        std::string ticket{};
-        std::string former{};
+        std::array<std::string, 4> others{};
         QueueTerms queue{};
 
         /// Makes the command refer to copies.
         void copy(Command& command) {
             resources.assign(command.resources.begin(), command.resources.end());
             command.resources = resources;
-            command.owner = owner.assign(command.owner);
-            command.description = description.assign(command.description);
-            if (!command.queue) return;
-            queue = *command.queue;
-            queue.ticket = ticket.assign(queue.ticket);
-            queue.former = former.assign(queue.former);
-            command.queue = &queue;
+            queue = command.queue ? *command.queue : QueueTerms{};
+            if (command.queue) command.queue = &queue;
+            auto kept = others.begin();
+            for (auto* const text : {&command.owner, &command.description, &queue.ticket, &queue.former})
+                *text = kept++->assign(*text);
         }
     };
 
