@@ -109,10 +109,9 @@ bool RoundDriver::join(std::size_t node) {
 
 void RoundDriver::give_up(const Step& step) {
     std::string detail = step.detail;
-    if (detail == detail::while_connecting) {
+    if (detail == detail::while_connecting)
         detail = contacts_[step.node].node->with_server(contacts_[step.node].connection->unfinished_step());
-        round_.explain(step.node, detail);
-    }
+    round_.end(step.node, step.cause, detail, now_);
     if (step.timed_out) contacts_[step.node].node->failed({Errc::timed_out, detail}, now_);
     leave(step.node, step.timed_out);
 }

@@ -40,8 +40,8 @@
 //     --------+----------------------------------------------------------------------------------------------
 //     ask     | It *joins* a connection to the node, that is, takes an open connection or begins a new one,
 //             | and sends the commands on it.
-//     give_up | The time of the node is over. The driver *leaves* the connection. If `timed_out` is true, the
-//             | node has failed, and loses its trust.
+//     give_up | The time of the node is over. The driver calls end(), and *leaves* the connection. If
+//             | `timed_out` is true, the node has failed, and loses its trust.
 //     wait    | It waits until something happens, but at most until the instant `until`.
 //     done    | The round is over.
 //
@@ -51,7 +51,7 @@
 //     for (;;) {
 //         const auto step = round.next(clock.now());
 //         if (step.kind == Kind::ask) join(step.node);
-//         if (step.kind == Kind::give_up) leave(step.node);
+//         if (step.kind == Kind::give_up) end_and_leave(step);
 //         if (step.kind == Kind::wait) wait(step.until);
 //         if (step.kind == Kind::done) break;
 //     }
@@ -174,7 +174,8 @@ public:
         Kind kind = Kind::done;
         std::size_t node = 0;       ///< For ask and give_up: the index of the node.
         bool timed_out = false;     ///< For give_up: true if the silence of the node is a failure.
-        const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
+        Errc cause{};               ///< For give_up: for end().
+        const char* detail = "";    ///< For give_up: a text for end(), such as "while connecting".
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
@@ -293,8 +294,9 @@ public:
         return end_if_complete(node);
     }
 
-    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
-    /// done, the driver calls this function for all nodes that are being asked or were left alone.
+    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. The driver calls
+    /// this function in the step give_up, and when the round is done, for all nodes that are being asked or
+    /// were left alone.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
         const bool was_asked = !it.can_be_asked();
@@ -306,12 +308,6 @@ public:
                 record(node, request, {.cause = cause}, detail, now);
                 tallies_[request][node].left_alone = !was_asked;
             }
-    }
-
-    /// Replaces the detail in the reports of a node that was given up.
-    void explain(std::size_t node, const std::string& detail) {
-        for (std::size_t request = 0; request < requests_.size(); ++request)
-            if (includes(node, request)) tallies_[request][node].detail = detail;
     }
 
     /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
@@ -363,7 +359,7 @@ public:
     ///     the phase is second_half                        | done
     ///     otherwise                                       | that of the next phase
     Step next(Clock::time_point now) {
-        if (const auto node = find_overdue()) return give_up(*node, now);
+        if (const auto node = find_overdue()) return give_up(*node);
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
             if (phase_waits(now)) {
@@ -676,7 +672,7 @@ private:
         return std::nullopt;
     }
 
-    /// Ends the round for an overdue node. The first row that applies decides what is reported:
+    /// Returns the step for an overdue node. The first row that applies decides what is reported:
     ///
     ///     case                                             | cause       | the node has failed
     ///     -------------------------------------------------+-------------+--------------------------------
@@ -688,7 +684,7 @@ private:
     ///     called.                                          |             |
     ///     The node has voted on some of the requests.      | timed_out   | no
     ///     otherwise                                        | timed_out   | yes
-    Step give_up(std::size_t node, Clock::time_point now) {
+    Step give_up(std::size_t node) const noexcept {
         const auto& it = nodes_[node];
         const bool connecting = it.stage == Stage::connecting;
         const bool queued = !limits_.awaits_answers && connecting;
@@ -706,8 +702,7 @@ private:
         else if (!by_caller && connecting)
             detail = while_connecting;
         const bool timed_out = !queued && !by_caller && !held_back && !it.replied;
-        end(node, cause, detail, now);
-        return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
+        return {Step::Kind::give_up, node, timed_out, cause, detail};
     }
 };
 

@@ -158,6 +158,7 @@ private:
             ask(step.node);
         } else if (step.kind == Kind::give_up) {
             note("give up " + text);
+            round_->end(step.node, step.cause, step.detail, now_);
             if (step.timed_out) blamed_.push_back(step.node);
             ++generation_[step.node];
         } else if (step.kind == Kind::wait) {
