@@ -9,16 +9,16 @@ namespace redlock {
 
 GroupWaiter::~GroupWaiter() {
     (void)detail::has_memory_for([this] {  // otherwise the next waiter connects again
-        if (listener_) nodes_[home_]->listeners().check_in(std::move(listener_), network_.clock().now());
+        if (listener_) listeners_of(home_).check_in(std::move(listener_), clock().now());
     });
 }
 
 /// Tries the nodes in order up to the present home node, and stays there if none of them accepts.
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::size_t node = 0; node < group_.nodes().size(); ++node) {
         if (listener_ && node == home_) return true;
-        const bool refused = refusals_.concern(node, network_.clock().now());
+        const bool refused = refusals_.concern(node, clock().now());
         if (homes[node] && !refused && listen_at(node, limits)) return true;
     }
     return false;
@@ -28,19 +28,19 @@ bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
 /// if this does not succeed in time or a stop is requested. Only a waiter with a home node probes a node that
 /// has failed, because a probe may take node_timeout in vain.
 bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
-    auto now = network_.clock().now();
+    auto now = clock().now();
     const auto is_over = [&] { return limits.stop.stop_requested() || now >= limits.deadline; };
     if (is_over()) return false;  // begins no probe in vain
-    const auto until = now + node_timeout_;
-    auto listener = nodes_[node]->listeners().check_out(now, listener_ != nullptr);
+    const auto until = now + group_.node_timeout();
+    auto listener = listeners_of(node).check_out(now, listener_ != nullptr);
     if (!listener) return false;
-    while (!nodes_[node]->listeners().subscribe(*listener, until, now)) {
+    while (!listeners_of(node).subscribe(*listener, until, now)) {
         if (listener->connection().broken() || is_over()) {
-            nodes_[node]->listeners().drop(std::move(listener));
+            listeners_of(node).drop(std::move(listener));
             return false;
         }
         wait(listener->connection(), std::min(until, limits.deadline), limits.stop);
-        now = network_.clock().now();
+        now = clock().now();
     }
     disconnect({}, {});
     listener_ = std::move(listener);
@@ -52,7 +52,7 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
 Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
     auto& connection = listener_->connection();
     for (WakeUp result{.connected = true};;) {
-        const auto now = network_.clock().now();
+        const auto now = clock().now();
         listener_->read(now, [&](const std::string& message) {
             if (result.ticket == ticket_ || !listener_->has_issued(message)) return false;
             result.ticket = message;
@@ -62,7 +62,7 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
         if (connection.broken()) break;
         if (stop.stop_requested() || now >= until) return result;
         if (now < listener_->next_read())
-            network_.clock().sleep_until(std::min(until, listener_->next_read()), stop);
+            clock().sleep_until(std::min(until, listener_->next_read()), stop);
         else
             wait(connection, until, stop);
     }
@@ -71,16 +71,16 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 }
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
-    if (listener_) nodes_[home_]->listeners().drop(std::move(listener_));
+    if (listener_) listeners_of(home_).drop(std::move(listener_));
     if (refused == Errc::lost)
-        nodes_[home_]->listeners().drop_all();  // The connections of former waiters may lead there, too.
+        listeners_of(home_).drop_all();  // The connections of former waiters may lead there, too.
     else if (refused)
-        refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
+        refusals_.add(home_, {refused, std::string{words}}, clock().now());
 }
 
 void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {
     auto entry = connection.poll_entry();
-    network_.wait({&entry, 1}, network_.clock().now(), until, stop);
+    group_.network().wait({&entry, 1}, clock().now(), until, stop);
 }
 
 }  // namespace redlock

@@ -3,14 +3,11 @@
 
 #include <redlock/nodes.hpp>
 
-#include "../os/network.hpp"
-#include "node.hpp"
+#include "node_group.hpp"
 #include "queue_refusals.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,9 +17,8 @@ namespace redlock {
 
 class GroupWaiter final : public Waiter {
 public:
-    /// Does no I/O. All arguments must outlive the object.
-    GroupWaiter(std::span<Node* const> nodes, Network& network, std::chrono::milliseconds node_timeout)
-        : nodes_(nodes), network_(network), node_timeout_(node_timeout), refusals_(nodes) {}
+    /// Does no I/O. `group` must outlive the object.
+    explicit GroupWaiter(NodeGroup& group) : group_(group), refusals_(group.nodes()) {}
     /// Gives the connection back to its node, which keeps it for the next waiter.
     ~GroupWaiter() override;
 
@@ -31,15 +27,16 @@ public:
     std::string new_ticket() override { return ticket_ = listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
     void disconnect(std::error_code refused, std::string_view words) override;
-    void report_refusals(Tally& tally) const override { refusals_.report(tally, network_.clock().now()); }
+    void report_refusals(Tally& tally) const override { refusals_.report(tally, clock().now()); }
 
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
-    const std::span<Node* const> nodes_;
-    Network& network_;
-    const std::chrono::milliseconds node_timeout_;
+    ListenerPool& listeners_of(std::size_t node) const { return group_.nodes()[node]->listeners(); }
+    Clock& clock() const noexcept { return group_.network().clock(); }
+
+    NodeGroup& group_;
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
     std::string ticket_{};                  // the newest

@@ -180,7 +180,7 @@ void NodeGroup::take_ready(std::span<const PollEntry> entries, Clock::time_point
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {
-    return std::make_unique<GroupWaiter>(nodes(), network_, options_.node_timeout);
+    return std::make_unique<GroupWaiter>(*this);
 }
 
 void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,
