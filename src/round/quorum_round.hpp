@@ -367,7 +367,7 @@ public:
                 const auto until = next_deadline();
                 if (until) {
                     overdue_since_ = *until <= now ? now : Clock::time_point::min();
-                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
+                    return {.kind = Step::Kind::wait, .until = std::min(*until, half_time_)};
                 }
             }
             if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
@@ -472,7 +472,7 @@ private:
 
     Phase phase_ = Phase::all_trusted;
     std::size_t cursor_ = 0;                        // how many nodes this phase has passed
-    Clock::time_point half_time_ = Clock::never();  // the end of first_half
+    Clock::time_point half_time_ = Clock::never();  // the end of first_half; never() in the other phases
     Clock::time_point end_ = Clock::never();        // the end of second_half
     // When the last wait began, if the deadline of an awaited node had passed then.
     Clock::time_point overdue_since_ = Clock::time_point::min();
@@ -598,18 +598,14 @@ private:
 
     /// Returns true if the phase waits after it has asked its nodes.
     bool phase_waits(Clock::time_point now) const noexcept {
-        return phase_ != Phase::all_trusted && (phase_ != Phase::first_half || now < half_time_);
-    }
-
-    /// Returns when the wait of this phase ends at the latest, apart from the deadlines of the nodes.
-    Clock::time_point phase_end() const noexcept {
-        return phase_ == Phase::first_half ? half_time_ : Clock::never();
+        return phase_ != Phase::all_trusted && now < half_time_;
     }
 
     void enter_next_phase(Clock::time_point now) noexcept {
         cursor_ = 0;
         if (phase_ == Phase::first_half) {
             phase_ = Phase::second_half;
+            half_time_ = Clock::never();
             return;
         }
         phase_ = Phase::first_half;  // after one_by_one or all_trusted
