@@ -99,12 +99,9 @@ bool ListenerPool::subscribe(Listener& listener, Clock::time_point until, Clock:
 /// A server with too many clients has not failed, because it answers over the connections that exist.
 void ListenerPool::could_not_listen(const Connection& connection, Clock::time_point now) {
     detail::NodeFailure why{connection.cause(), connection.detail()};
-    if (connection.was_turned_away())
-        refused_to_queue({std::move(why), now + full_server_pause});
-    else if (is_transient(why.cause))
-        config_.failed(std::move(why), now, network_.entropy());
-    else
-        refused_to_queue({std::move(why), now + queue_refusal_duration});
+    const bool is_full = connection.was_turned_away();
+    if (!is_full && is_transient(why.cause)) return config_.failed(std::move(why), now, network_.entropy());
+    refused_to_queue({std::move(why), now + (is_full ? full_server_pause : queue_refusal_duration)});
 }
 
 void ListenerPool::refused_to_queue(QueueRefusal refusal) {

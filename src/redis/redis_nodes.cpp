@@ -5,7 +5,6 @@
 
 #include "../loop/loop_group.hpp"
 #include "../os/os_network.hpp"
-#include "../wire/quarantine.hpp"
 #include "lanes.hpp"
 #include "parse_address.hpp"
 
@@ -105,7 +104,9 @@ const NodesOptions& checked(const NodesOptions& options) {
                     options.max_idle, "be from 1 to 10000");
     detail::require(options.tcp_keepalive >= 0s && options.tcp_keepalive <= 2h, "NodesOptions::tcp_keepalive",
                     std::to_string(options.tcp_keepalive.count()) + " s", "be from 0 s (off) to 2 h");
-    detail::check_quarantine(options.quarantine);
+    detail::require(options.quarantine >= 0ms && options.quarantine <= detail::longest_ttl,
+                    "NodesOptions::quarantine", options.quarantine, "be from 0 to ", detail::longest_ttl,
+                    " (100 years)");
     return options;
 }
 

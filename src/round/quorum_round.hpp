@@ -454,12 +454,8 @@ private:
 
     /// Returns how many grants each request needs.
     std::size_t grants_needed() const noexcept {
-        switch (properties().votes) {
-            case VotesNeeded::quorum: return quorum(size_);
-            case VotesNeeded::one: return 1;
-            case VotesNeeded::none: break;
-        }
-        return 0;
+        if (properties().votes == VotesNeeded::quorum) return quorum(size_);
+        return properties().votes == VotesNeeded::one ? 1 : 0;
     }
 
     // Constant after construction.

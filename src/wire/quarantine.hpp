@@ -5,8 +5,6 @@
 // data, and the instant since which it has had them. docs/protocol.md has the reasons (Quarantine).
 #pragma once
 
-#include <redlock/options.hpp>
-
 #include <chrono>
 #include <optional>
 #include <string_view>
@@ -30,12 +28,6 @@ constexpr std::optional<std::string_view> instant_in_marker(std::string_view val
 /// is for clocks that are wrong by some hours.
 constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
     return std::chrono::hours{24} + 2 * quarantine;
-}
-
-/// Throws std::invalid_argument if this is no quarantine that a node can have.
-inline void check_quarantine(std::chrono::milliseconds quarantine) {
-    require(quarantine >= quarantine.zero() && quarantine <= longest_ttl, "NodesOptions::quarantine",
-            quarantine, "be from 0 to ", longest_ttl, " (100 years)");
 }
 
 }  // namespace redlock::detail
