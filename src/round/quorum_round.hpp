@@ -194,12 +194,14 @@ public:
           needed_(grants_needed()),
           nodes_(nodes),
           many_(requests.size() > 1 ? requests.size() : 0) {
-        for (std::size_t i = 0; i < requests_.size(); ++i)
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            counts_[i].to = requests_[i].to;
             for (std::size_t node = 0; node < size_; ++node)
-                if (requests_[i].to[node]) {
+                if (includes(node, i)) {
                     nodes_[node].stage = Stage::unasked;
                     ++counts_[i].pending;
                 }
+        }
         if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::one_by_one;
     }
 
@@ -226,9 +228,7 @@ public:
     }
 
     /// Returns true if the request goes to the node and was not excluded.
-    bool includes(std::size_t node, std::size_t request) const {
-        return requests_[request].to[node] && (excluded_.empty() || !excluded_[request][node]);
-    }
+    bool includes(std::size_t node, std::size_t request) const { return counts_[request].to[node]; }
 
     /// Returns true if the request includes the node, and the vote of the node on it is missing.
     bool lacks_vote(std::size_t node, std::size_t request) const {
@@ -241,8 +241,7 @@ public:
     /// no other request.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         record(node, request, {.cause = Errc::not_asked}, std::move(why), now);
-        excluded_.resize(requests_.size());
-        excluded_[request].set(node);
+        counts_[request].to.reset(node);
         return !end_if_complete(node);
     }
 
@@ -441,8 +440,9 @@ private:
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
     };
 
-    /// The votes on one request.
+    /// What the round knows of one request, above all how many votes there are on it.
     struct Count {
+        NodeSet to{};  // the nodes to which the request goes, apart from those from which it was excluded
         std::size_t granted = 0;
         std::size_t refused = 0;
         std::size_t pending = 0;  // votes that are missing, and can still come
@@ -473,8 +473,6 @@ private:
     // When the last wait began, if the deadline of an awaited node had passed then.
     Clock::time_point overdue_since_ = Clock::time_point::min();
     SmallVector<Participant, usual_nodes> nodes_;
-    std::vector<NodeSet>
-        excluded_{};  // the nodes from which each request was excluded; empty if there are none
 
     Count one_{};              // for a single request, so that no memory is allocated
     std::vector<Count> many_;  // for several requests
