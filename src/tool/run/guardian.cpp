@@ -33,23 +33,15 @@ static_assert(std::atomic<pid_t>::is_always_lock_free);
 static_assert(__atomic_always_lock_free(sizeof(std::int64_t), nullptr));
 static_assert(alignof(std::atomic<std::int64_t>) == sizeof(std::int64_t));
 
-void take_a_name() noexcept {
-#if defined(__linux__)
-    ::prctl(PR_SET_NAME, "redlock-guard");  // so that `pkill -x redlock` does not find it
-#endif
-}
-
 /// Asks the kernel not to kill the guardian before the command when memory is short. A privileged process may
 /// ask never to be killed. Any other process may only undo a setting that makes the kernel kill it first.
 void ask_to_be_spared() noexcept {
-#if defined(__linux__)
     const int fd = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
     const auto ask = [fd](std::string_view score) { return ::write(fd, score.data(), score.size()) > 0; };
     char first = 0;
     if (!ask("-1000") && ::pread(fd, &first, 1, 0) == 1 && first > '0') (void)ask("0");
     ::close(fd);
-#endif
 }
 
 void wait_for_end_of(int pipe) noexcept {
@@ -110,7 +102,9 @@ void Guardian::record_exit(pid_t process, int status) noexcept {
 /// may have held any mutex at the fork().
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
-    take_a_name();
+#if defined(__linux__)
+    ::prctl(PR_SET_NAME, "redlock-guard");  // so that `pkill -x redlock` does not find it
+#endif
     ask_to_be_spared();
     ::close(pipe_[1]);  // otherwise the guardian would wait for its own end
     ::close(ready);

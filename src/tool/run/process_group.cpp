@@ -34,13 +34,6 @@ std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
     return result;
 }
 
-/// Makes this process, and not init, the parent of the processes that the command leaves behind.
-void adopt_orphans() {
-#if defined(__linux__)
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);
-#endif
-}
-
 }  // namespace
 
 ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal)
@@ -48,7 +41,9 @@ ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Ter
     const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);
-    adopt_orphans();
+#if defined(__linux__)
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the command leaves behind become our children
+#endif
     id_ = ::fork();
     if (id_ == 0) {  // from here on only functions that are safe in a signal handler
         signals.restore();

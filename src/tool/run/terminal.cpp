@@ -6,14 +6,6 @@
 #include <sys/stat.h>
 
 namespace redlock::tool {
-namespace {
-
-bool feeds_a_pipeline() {
-    struct stat output {};
-    return ::fstat(STDOUT_FILENO, &output) == 0 && (S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode));
-}
-
-}  // namespace
 
 Terminal::Terminal() noexcept : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {}
 
@@ -22,7 +14,10 @@ Terminal::~Terminal() {
 }
 
 bool Terminal::free_to_give() const noexcept {
-    return ours() && ::isatty(STDIN_FILENO) != 0 && !feeds_a_pipeline();
+    struct stat output {};
+    (void)::fstat(STDOUT_FILENO, &output);
+    const bool feeds_a_pipeline = S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode);
+    return ours() && ::isatty(STDIN_FILENO) != 0 && !feeds_a_pipeline;
 }
 
 /// Blocks SIGTTOU meanwhile, because otherwise the kernel would stop a background process for this call.
