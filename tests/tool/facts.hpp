@@ -44,7 +44,8 @@ inline std::vector<NodeFacts> healthy_nodes(std::size_t count) {
 /// "warning role", and so on.
 inline std::vector<std::string> brief(const Findings& findings) {
     std::vector<std::string> result;
-    for (const auto& it : findings) result.push_back(std::string{heading_of(it.severity)} + " " + it.subject);
+    for (const auto& it : findings)
+        result.push_back(std::string{name_of(it.severity, "hint")} + " " + it.subject);
     return result;
 }
 

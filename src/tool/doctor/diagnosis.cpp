@@ -130,8 +130,8 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan) {
     return it;
 }
 
-const char* verdict_name(Severity severity) noexcept {
-    constexpr std::array names{"ok", "warning", "unsafe", "unreachable"};  // in the order of the enumerators
+const char* name_of(Severity severity, const char* lowest) noexcept {
+    const std::array names{lowest, "warning", "unsafe", "unreachable"};  // in the order of the enumerators
     return names[static_cast<std::size_t>(severity)];
 }
 

@@ -73,8 +73,8 @@ struct Diagnosis {
 /// warning.
 Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan);
 
-/// Returns "ok", "warning", "unsafe" or "unreachable".
-const char* verdict_name(Severity severity) noexcept;
+/// Returns `lowest`, "warning", "unsafe" or "unreachable". The verdict about a node that is fine is "ok".
+const char* name_of(Severity severity, const char* lowest) noexcept;
 
 /// Returns a summary of the votes: "5 of 5 nodes have a vote, the quorum is 3: 2 may fail".
 std::string summary_of(const Diagnosis& diagnosis);
@@ -85,8 +85,5 @@ std::string advice_of(const Diagnosis& diagnosis);
 /// Prints the diagnosis for people: a table of the nodes, then each finding once with the nodes to which it
 /// applies, and last what to do first. See json.hpp for programs.
 void print(std::ostream& out, const Diagnosis& diagnosis);
-
-/// Returns "hint", or the name of the verdict.
-const char* heading_of(Severity severity) noexcept;
 
 }  // namespace redlock::tool

@@ -11,10 +11,6 @@
 
 namespace redlock::tool {
 
-const char* heading_of(Severity severity) noexcept {
-    return severity == Severity::hint ? "hint" : verdict_name(severity);
-}
-
 namespace {
 
 constexpr auto* unknown = "?";
@@ -49,7 +45,7 @@ Table table_of(const Diagnosis& diagnosis) {
     for (const auto& it : diagnosis.nodes) {
         const auto& node = it.facts;
         const auto& info = node.info;
-        table.add({node.name, verdict_name(it.verdict()),
+        table.add({node.name, name_of(it.verdict(), "ok"),
                    node.round_trip ? text_of(*node.round_trip) : unknown,
                    info.make.empty() ? unknown : info.make + " " + info.version, or_unknown(info.role),
                    info.uptime ? text_of_age(*info.uptime) : unknown, persistence_of(node), memory_of(info)});
@@ -86,7 +82,7 @@ std::string names_of(const Shared& shared, std::size_t all) {
 }
 
 void print(std::ostream& out, const Finding& finding, const std::string& where) {
-    out << '\n' << heading_of(finding.severity) << ": " << escaped(where + ": " + finding.what) << '\n';
+    out << '\n' << name_of(finding.severity, "hint") << ": " << escaped(where + ": " + finding.what) << '\n';
     out << "    why: " << escaped(finding.why) << '\n';
     out << "    change: " << escaped(finding.remedy) << '\n';
 }
@@ -108,7 +104,7 @@ void print(std::ostream& out, const Diagnosis& diagnosis) {
     for (const auto& shared : grouped(diagnosis))
         print(out, *shared.finding, names_of(shared, diagnosis.nodes.size()));
     for (const auto& finding : diagnosis.findings) print(out, finding, "together");
-    out << '\n' << verdict_name(diagnosis.verdict()) << ": " << summary_of(diagnosis) << '\n';
+    out << '\n' << name_of(diagnosis.verdict(), "ok") << ": " << summary_of(diagnosis) << '\n';
     if (const auto advice = advice_of(diagnosis); !advice.empty())
         out << "first: " << escaped(advice) << '\n';
 }

@@ -134,7 +134,7 @@ ordered_json json_of_round(const Measurement& measurement) {
 // ---- doctor
 
 ordered_json json_of_finding(const Finding& finding) {
-    return {{"severity", heading_of(finding.severity)},
+    return {{"severity", name_of(finding.severity, "hint")},
             {"subject", finding.subject},
             {"what", finding.what},
             {"why", finding.why},
@@ -152,7 +152,7 @@ ordered_json json_of_diagnosis(const NodeDiagnosis& diagnosis) {
     const auto& info = node.info;
     const bool placed = node.marker && node.marker->placed;
     return {{"name", node.name},
-            {"verdict", verdict_name(diagnosis.verdict())},
+            {"verdict", name_of(diagnosis.verdict(), "ok")},
             {"has_vote", diagnosis.has_vote()},
             {"round_trip_ms", node.round_trip ? ordered_json(milliseconds_of(*node.round_trip)) : nullptr},
             {"server", or_null(info.make)},
@@ -211,7 +211,7 @@ void print_json(std::ostream& out, std::span<const Measurement> rounds, const st
 }
 
 void print_json(std::ostream& out, const Diagnosis& diagnosis) {
-    print(out, {{"verdict", verdict_name(diagnosis.verdict())},
+    print(out, {{"verdict", name_of(diagnosis.verdict(), "ok")},
                 {"summary", summary_of(diagnosis)},
                 {"votes", diagnosis.votes()},
                 {"quorum", diagnosis.quorum()},
