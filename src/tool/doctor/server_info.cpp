@@ -1,20 +1,9 @@
 #include "server_info.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <sstream>
 
 namespace redlock::tool {
-namespace {
-
-std::string value_of(std::string_view info, const std::string& name) {
-    return std::string{detail::line_of_info(info, name + ":")};
-}
-
-std::optional<std::uint64_t> number_of(std::string_view info, const std::string& name) {
-    return detail::whole_number<std::uint64_t>(value_of(info, name));
-}
-
-}  // namespace
 
 std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::string& master) {
     // A line for each master: "master0:name=mymaster,status=ok,...,sentinels=3".
@@ -29,12 +18,8 @@ std::optional<std::uint64_t> sentinels_in(std::string_view info, const std::stri
 
 Version parse_version(std::string_view text) {
     Version version{};
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    for (int& part : version) {
-        at = std::from_chars(at, end, part).ptr;
-        if (at != end && *at == '.') ++at;
-    }
+    char dot = 0;
+    std::istringstream{std::string{text}} >> version[0] >> dot >> version[1] >> dot >> version[2];
     return version;
 }
 
@@ -47,28 +32,32 @@ std::string text_of_age(std::chrono::seconds age) {
 }
 
 ServerInfo ServerInfo::parse(std::string_view info) {
+    const auto value = [&](const std::string& name) {
+        return std::string{detail::line_of_info(info, name + ":")};
+    };
+    const auto number = [&](const char* name) { return detail::whole_number<std::uint64_t>(value(name)); };
     ServerInfo it;
     // All makes of servers report a redis_version, and some also report a version of their own.
-    it.redis_version = value_of(info, "redis_version");
+    it.redis_version = value("redis_version");
     it.make = it.redis_version.empty() ? "" : "redis";
     it.version = it.redis_version;
-    if (value_of(info, "executable").find("keydb") != std::string::npos) it.make = "keydb";
+    if (value("executable").find("keydb") != std::string::npos) it.make = "keydb";
     for (const std::string make : {"dragonfly", "valkey"})
-        if (auto version = value_of(info, make + "_version"); !version.empty()) {
+        if (auto version = value(make + "_version"); !version.empty()) {
             it.make = make;
             it.version = std::move(version);
         }
-    it.run_id = value_of(info, "run_id");
-    it.replication_id = value_of(info, "master_replid");
-    it.mode = value_of(info, "redis_mode");
-    it.role = value_of(info, "role");
+    it.run_id = value("run_id");
+    it.replication_id = value("master_replid");
+    it.mode = value("redis_mode");
+    it.role = value("role");
     if (it.role == "slave") it.role = "replica";
-    it.replicas = number_of(info, "connected_slaves");
-    it.uptime = duration_of<std::chrono::seconds>(value_of(info, "uptime_in_seconds"));
-    if (const auto enabled = number_of(info, "aof_enabled")) it.appendonly = *enabled != 0;
-    it.used_memory = number_of(info, "used_memory");
-    it.max_memory = number_of(info, "maxmemory");
-    it.eviction = value_of(info, "maxmemory_policy");
+    it.replicas = number("connected_slaves");
+    it.uptime = duration_of<std::chrono::seconds>(value("uptime_in_seconds"));
+    if (const auto enabled = number("aof_enabled")) it.appendonly = *enabled != 0;
+    it.used_memory = number("used_memory");
+    it.max_memory = number("maxmemory");
+    it.eviction = value("maxmemory_policy");
     return it;
 }
 
