@@ -51,15 +51,9 @@ bool has_password(const Endpoint& endpoint) {
     throw std::invalid_argument{path + ": cannot be read: " + reason.message()};
 }
 
-/// What is in a file, and what its permissions are.
-struct Content {
-    std::string text;
-    mode_t permissions;
-};
-
-/// Reads a file. Throws if it cannot be read, or if it is so large that it cannot be a list of nodes. A
-/// device may have no end.
-Content content_of(const std::string& path) {
+/// Returns what is in a file, and its permissions. Throws if it cannot be read, or if it is so large that it
+/// cannot be a list of nodes. A device may have no end.
+std::pair<std::string, mode_t> content_of(const std::string& path) {
     constexpr std::size_t longest = std::size_t{1024} * 1024;
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "re"), &std::fclose};
     struct stat status {};

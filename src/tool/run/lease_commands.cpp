@@ -148,14 +148,13 @@ int acquire(const LeaseCommandArguments& request) {
         if (result) (void)lock.release();
         return die_of(*interrupted);
     }
-    pid_t keeper = 0;
-    bool no_process = false;
+    pid_t keeper = 0;  // -1 if it could not be started
     try {
         if (result && watched) keeper = keep_in_background(*watched, lock.state(), signals);
     } catch (const std::system_error& error) {
         (void)lock.release();
         result.conclude(error.code(), result.attempts());
-        no_process = true;
+        keeper = -1;
     }
     tell(request, lock.state().lease(), result);
     if (result && !std::cout.flush()) {
@@ -168,9 +167,9 @@ int acquire(const LeaseCommandArguments& request) {
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
     const int status = conclude(request, result,
-                                no_process ? "; no process could be started to keep the lock"
+                                keeper < 0 ? "; no process could be started to keep the lock"
                                            : in_the_way(nodes, request.resources(), request, result));
-    return no_process ? exit_status::no_process : status;
+    return keeper < 0 ? exit_status::no_process : status;
 }
 
 int extend(const LeaseCommandArguments& request) {

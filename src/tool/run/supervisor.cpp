@@ -107,7 +107,13 @@ private:
         const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
         if (!terminal_.exists() && for_want) return resume();  // the kernel stops no orphaned group for it
         if (!terminal_.exists()) return;                       // nobody would continue us
-        if (signal == SIGSTOP) return handle_sigstop();
+        if (signal == SIGSTOP) {
+            // The command has stopped itself, or a debugger has stopped it. We do not stop, because somebody
+            // has to extend the lock. But Ctrl-C and Ctrl-Z must reach us, because a stopped command does not
+            // react to them.
+            take_terminal_back();
+            return say_without_waiting("the command is stopped; the lock is still held");
+        }
         wants_terminal_ = wants_terminal_ || for_want;
         if (for_want && terminal_.ours()) return resume();
         take_terminal_back();
@@ -116,14 +122,6 @@ private:
         // fails.
         if (for_want && !terminal_.ours()) (void)command_.signal(SIGHUP);
         resume();
-    }
-
-    /// The command has stopped itself, or a debugger has stopped it. We do not stop, because somebody has to
-    /// extend the lock. But Ctrl-C and Ctrl-Z must reach us, because a stopped command does not react to
-    /// them.
-    void handle_sigstop() {
-        take_terminal_back();
-        say_without_waiting("the command is stopped; the lock is still held");
     }
 
     /// Continues the command. If the lock was lost meanwhile, first ends the command as the policy says.
