@@ -70,14 +70,6 @@ int carry_out(std::vector<std::string> words) {
     return std::cout.flush() ? status : fail("stdout takes nothing", exit_status::internal);
 }
 
-/// Makes all threads share one heap. To create a heap for each thread takes longer than these threads ever
-/// wait for each other.
-void use_little_memory() {
-#if defined(__GLIBC__)
-    ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no other thread yet
-#endif
-}
-
 /// Opens the standard streams that were closed when the process was started. Otherwise a file or a socket
 /// that is opened later would take their number. open() uses the lowest free number, which is that of the
 /// stream. Writing to a stdout that was closed must fail instead of losing the output, so it is opened for
@@ -96,7 +88,11 @@ int main(int argc, char** argv) {
     try {
         std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
         tool::erase_secrets(argc, argv);
-        tool::use_little_memory();
+#if defined(__GLIBC__)
+        // All threads share one heap. To create a heap for each thread takes longer than these threads ever
+        // wait for each other.
+        ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no other thread yet
+#endif
         tool::reserve_standard_streams();
         return tool::carry_out(std::move(words));
     } catch (const std::invalid_argument& error) {

@@ -22,16 +22,6 @@ bool is_ignored(int signal) noexcept {
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// Linux ignores a limit of 0 if it passes the memory to a program instead of writing a file.
-void disable_core_dumps() noexcept {
-#if defined(__linux__)
-    ::prctl(PR_SET_DUMPABLE, 0UL);
-#else
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-#endif
-}
-
 }  // namespace
 
 /// Sets SIGCHLD to its default, because a process that ignores it is not notified of the end of a child.
@@ -72,7 +62,12 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
 }
 
 int die_of(int signal) {
-    disable_core_dumps();
+#if defined(__linux__)  // it ignores a limit of 0 if it passes the memory to a program, not to a file
+    ::prctl(PR_SET_DUMPABLE, 0UL);
+#else
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+#endif
     sigset_t only;
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);
