@@ -41,26 +41,13 @@ void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const Check
          "run NTP on it, and correct its clock while it does not take part"});
 }
 
-const std::string& run_id_of(const NodeFacts& node) {
-    return node.info.run_id;
-}
-
-/// Returns true if several nodes are the same server. The probe of one may then have met the probe of
-/// another.
-bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
-    const auto& run_id = run_id_of(nodes[node]);
-    return !run_id.empty() && std::ranges::count(nodes, run_id, run_id_of) > 1;
-}
-
-/// Reports a node that is the same server as an earlier one.
-void judge_twin(std::span<const NodeFacts> nodes, std::size_t node, Findings& findings) {
-    const auto& run_id = run_id_of(nodes[node]);
-    const auto& first = *std::ranges::find(nodes, run_id, run_id_of);
-    if (run_id.empty() || &first == &nodes[node]) return;
-    findings.push_back(
-        {Severity::unsafe, "same_server", "it is the same server as " + first.name,
-         "one server has two votes: if it loses its data, two holders may each have a majority",
-         "a separate server for each node", false});
+Finding twin_finding(const NodeFacts& earlier) {
+    return {Severity::unsafe,
+            "same_server",
+            "it is the same server as " + earlier.name,
+            "one server has two votes: if it loses its data, two holders may each have a majority",
+            "a separate server for each node",
+            false};
 }
 
 /// If the end of a quarantine gives a majority its vote, this is only a warning.
@@ -120,9 +107,15 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan) {
     for (std::size_t node = 0; node < nodes.size(); ++node) {
         it.nodes.push_back({nodes[node], {}});
         auto& [facts, findings] = it.nodes.back();
-        if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
+        const auto is_same = [&run_id = nodes[node].info.run_id](const NodeFacts& other) {
+            return !run_id.empty() && other.info.run_id == run_id;
+        };
+        // The probe of one may have met the probe of the other.
+        if (std::ranges::count_if(nodes, is_same) > 1) facts.probe_was_held = false;
         findings = findings_of(facts, plan);
-        judge_twin(nodes, node, findings);
+        const auto first = std::ranges::find_if(nodes, is_same);
+        if (first < nodes.begin() + static_cast<std::ptrdiff_t>(node))
+            findings.push_back(twin_finding(*first));
         judge_clock(nodes, node, plan, findings);
         std::ranges::stable_sort(findings, std::greater{}, &Finding::severity);
     }
