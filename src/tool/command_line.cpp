@@ -41,21 +41,16 @@ std::size_t place_of_resource(const CLI::App& app, const std::vector<std::string
     return words.size();
 }
 
-/// Returns the index behind the options that follow RESOURCE. Only -c may do so, as in `redlock run RESOURCE
-/// -c STRING`, because flock has it there.
-std::size_t end_of_options(const CLI::App& app, const std::vector<std::string>& words, std::size_t from) {
-    if (from >= words.size()) return from;
-    const auto& word = words[from];
-    if (!word.starts_with("-c") && !word.starts_with("--command")) return from;
-    return std::min(from + (takes_next_word(app, word) ? 2U : 1U), words.size());
-}
-
 }  // namespace
 
 std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words) {
     const auto resource = place_of_resource(app, words);
     if (resource >= words.size()) return {};
-    const auto end = words.begin() + static_cast<std::ptrdiff_t>(end_of_options(app, words, resource + 1));
+    auto end = words.begin() + static_cast<std::ptrdiff_t>(resource) + 1;
+    // The only option behind RESOURCE is -c, as in `redlock run RESOURCE -c STRING`, because flock has it
+    // there.
+    if (end != words.end() && (end->starts_with("-c") || end->starts_with("--command")))
+        end += std::min<std::ptrdiff_t>(takes_next_word(app, *end) ? 2 : 1, words.end() - end);
     const auto command = end != words.end() && *end == "--" ? end + 1 : end;
     std::vector<std::string> result{command, words.end()};
     words.erase(end, words.end());
