@@ -21,11 +21,10 @@ void erase_in(std::span<char> text) {
         const auto end = std::min(view.find('&', value), view.size());
         std::ranges::fill(text.subspan(value, end - value), '*');
     }
-    const auto begin = view.find(scheme_end);
-    const auto at = view.rfind('@');
-    if (begin == view.npos || at == view.npos || at < begin) return;
-    const auto from = begin + scheme_end.size();
-    if (from < at) std::ranges::fill(text.subspan(from, at - from), '*');
+    const auto scheme = view.find(scheme_end);
+    const auto begin = scheme == view.npos ? view.size() : scheme + scheme_end.size();
+    const auto at = view.substr(begin).rfind('@');
+    if (at != view.npos) std::ranges::fill(text.subspan(begin, at), '*');
 }
 
 }  // namespace
