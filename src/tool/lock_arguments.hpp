@@ -13,12 +13,6 @@
 
 namespace redlock::tool {
 
-/// The options of a lock if no argument changes them. They are those of the library, but a command may need
-/// longer than a function, and nothing limits how long it holds the lock.
-inline LockOptions lock_defaults() {
-    return {.ttl = std::chrono::seconds{30}, .max_hold = std::chrono::nanoseconds::max()};
-}
-
 /// Adds the arguments about the duration of a lease.
 void add_lease(CLI::App& app, LockOptions& lock);
 
@@ -26,7 +20,9 @@ void add_lease(CLI::App& app, LockOptions& lock);
 struct LockArguments {
     NodeArguments nodes{};
     std::string resource{};
-    LockOptions lock = lock_defaults();
+    /// The defaults are those of the library, but a command may need longer than a function, and nothing
+    /// limits how long it holds the lock.
+    LockOptions lock{.ttl = std::chrono::seconds{30}, .max_hold = std::chrono::nanoseconds::max()};
     bool nonblock = false;
     std::optional<std::chrono::nanoseconds> wait{};  ///< none: wait as long as another client holds the lock
     int conflict_exit_code = 1;

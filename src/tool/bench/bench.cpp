@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 
 struct BenchArguments {
     NodeArguments nodes{};
-    Workload workload{.prefix = "redlock:bench", .lock = lock_defaults()};
+    Workload workload{.prefix = "redlock:bench", .lock = LockArguments{}.lock};
     std::chrono::nanoseconds seconds = 5s;
     bool json = false;
 
