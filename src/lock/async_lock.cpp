@@ -45,13 +45,8 @@ detail::Renewer* loop_watchdog() noexcept {
 ///               |       |       |        | memory is begun again by the next proceed()
 class AsyncLock::Impl final : loop::Member, public std::enable_shared_from_this<AsyncLock::Impl> {
 public:
-    Impl(std::shared_ptr<loop::Context> of_loop, std::vector<std::string> names, LockOptions options,
-         detail::Acquires acquires)
-        : Member(std::move(of_loop)),
-          state_(std::make_shared<detail::LeaseState>(context->nodes(), context->clock(), std::move(names),
-                                                      std::move(options), acquires, context->entropy())) {}
-
-    const std::shared_ptr<detail::LeaseState>& state() const noexcept { return state_; }
+    Impl(std::shared_ptr<loop::Context> of_loop, std::shared_ptr<detail::LeaseState> state)
+        : Member(std::move(of_loop)), state_(std::move(state)) {}
 
     template <class Make>
     void begin(Completion done, Make make);
@@ -233,8 +228,9 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
     if (options.watchdog) options.watchdog = &context_->renewals();
-    impl_ = std::make_shared<Impl>(context_, std::move(names), std::move(options), acquires);
-    state_ = impl_->state();
+    state_ = std::make_shared<detail::LeaseState>(of_loop, context_->clock(), std::move(names),
+                                                  std::move(options), acquires, context_->entropy());
+    impl_ = std::make_shared<Impl>(context_, state_);
 }
 
 AsyncLock::~AsyncLock() {
