@@ -101,9 +101,6 @@ namespace redlock {
 namespace detail {
 enum class Acquires : bool;
 }  // namespace detail
-namespace flow {
-enum class Replies : bool;
-}
 
 /// A lock. Its queries are the functions of LeaseView: valid(), remaining(), lost(), resource(), resources(),
 /// owner() and fencing_token().
@@ -280,7 +277,6 @@ private:
 
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire_within(const algorithm::AcquireLimits& limits);
-    Result release_current(flow::Replies replies) noexcept;
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
 };

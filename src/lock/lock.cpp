@@ -102,16 +102,13 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
 // ---- Releasing
 
 Result Lock::release() noexcept {
-    return release_current(flow::Replies::awaited);
+    if (!in_owning_process()) return Result{Errc::not_held};
+    return run<flow::ReleaseLock>(state_, state_->number_to_release(), flow::Replies::awaited);
 }
 
 void Lock::unlock() noexcept {
-    (void)release_current(flow::Replies::not_awaited);
-}
-
-Result Lock::release_current(flow::Replies replies) noexcept {
-    if (!in_owning_process()) return Result{Errc::not_held};
-    return run<flow::ReleaseLock>(state_, state_->number_to_release(), replies);
+    if (in_owning_process())
+        (void)run<flow::ReleaseLock>(state_, state_->number_to_release(), flow::Replies::not_awaited);
 }
 
 void Lock::release_quietly() noexcept {
