@@ -147,6 +147,7 @@ bool Connection::connect_to(const Address& address) {
     close_socket();  // after connect(), so that the new socket has another number
     socket_ = std::move(socket);
     state_ = socket_ ? State::connecting : State::resolving;
+    lacks_descriptor_ = !socket_ && (error == EMFILE || error == ENFILE);
     if (!socket_) detail_ = errno_message(error);
     return socket_ != nullptr;
 }

@@ -148,6 +148,8 @@ public:
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }
+    /// Returns true if this process, or the system, has too many open files for the connection.
+    bool lacks_descriptor() const noexcept { return lacks_descriptor_; }
     /// Returns how many commands were passed to a write since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
@@ -244,6 +246,7 @@ private:
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
     bool was_turned_away_ = false;
+    bool lacks_descriptor_ = false;
     bool collects_ = false;
     std::size_t collected_ = 0;         // commands in the buffers since the last write
     std::size_t written_commands_ = 0;  // since take_written()

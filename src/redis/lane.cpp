@@ -501,6 +501,7 @@ auto Lane::hand_over() noexcept -> Rest {
         (void)wake_ended(nullptr);
         auto rest = Rest::unsent;  // also without memory, so that the background task tries again
         (void)detail::has_memory_for([&] { rest = group_.write_all(network_.clock().now()); });
+        unconnected_ = group_.count_unconnected();
         OwnAsker successor{nullptr, {this}};
         {
             const std::lock_guard guard{mutex_};

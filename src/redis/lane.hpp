@@ -121,6 +121,8 @@ public:
              Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
+    /// Returns NodeGroup::count_unconnected() at the end of the last round.
+    std::size_t unconnected() const noexcept { return unconnected_; }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
@@ -200,6 +202,7 @@ private:
 
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
+    std::atomic<std::size_t> unconnected_{0};
 
     // Used by the leader only, except for functions of group_ that read what is constant, or lock it.
     NodeGroup group_;

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace redlock {
@@ -93,33 +95,43 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
     return result;
 }
 
-/// Returns the lane that a round gets for itself (shares_lane()).
-auto Lanes::take_idle_locked() -> CountedLane& {
-    const auto is_idle = [](const auto& lane) { return lane->users == 0; };
-    const auto has_read_all = [&](const auto& lane) { return is_idle(lane) && !lane->unanswered().any(); };
-    auto chosen = std::find_if(others_.rbegin(), others_.rend(), has_read_all);
-    if (chosen == others_.rend()) chosen = std::find_if(others_.rbegin(), others_.rend(), is_idle);
-    if (chosen == others_.rend()) {
+/// Returns the best of the lanes that no round uses (shares_lane()), or rend() if there is none.
+auto Lanes::find_idle_locked() noexcept -> Others::reverse_iterator {
+    const auto rank = [](const auto& lane) {
+        return std::tuple{lane->users > 0, lane->unconnected(), lane->unanswered().any()};
+    };
+    const auto best = std::ranges::min_element(others_.rbegin(), others_.rend(), {}, rank);
+    return best == others_.rend() || (*best)->users == 0 ? best : others_.rend();
+}
+
+/// Returns this lane, or a new one if it is rend().
+auto Lanes::take_locked(Others::reverse_iterator idle) -> CountedLane& {
+    if (idle == others_.rend())
         others_.push_back(
             std::make_unique<CountedLane>(configs_, options_, network_, Lane::Admits::followers));
-        return *others_.back();
-    }
-    std::rotate(std::prev(chosen.base()), chosen.base(), others_.end());
+    else
+        std::rotate(std::prev(idle.base()), idle.base(), others_.end());
     return *others_.back();
 }
 
 auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Use {
     const std::lock_guard guard{mutex_};
     rounds_to_share_ = detail::next_rounds_to_share(rounds_to_share_, rounds, processors_);
+    const auto idle = find_idle_locked();
+    const auto lacks_quorum = [this](const CountedLane& it) {
+        return configs_.size() - it.unconnected() < quorum(configs_.size());
+    };
     const detail::LaneSituation in{.of_watchdog = in_watchdog(),
                                    .may_share = options_.share_connections,
                                    .leader_is_stalled = shared_.is_stalled(),
+                                   .shared_lacks_quorum = lacks_quorum(shared_),
+                                   .own_lacks_quorum = idle != others_.rend() && lacks_quorum(**idle),
                                    .rounds_to_share = rounds_to_share_};
     CountedLane* to_follow = nullptr;  // by the first request that must follow a command
     if (!leaves_nodes_out(requests))
         for (std::size_t i = 0; i < requests.size() && !to_follow; ++i)
             to_follow = find_to_follow_locked(requests[i].command);
-    auto& lane = to_follow ? *to_follow : detail::shares_lane(in) ? shared_ : take_idle_locked();
+    auto& lane = to_follow ? *to_follow : detail::shares_lane(in) ? shared_ : take_locked(idle);
     ++lane.users;
     return Use{&lane, {this}};
 }

@@ -47,6 +47,7 @@ private:
     };
     /// A lane that is used by a round.
     using Use = std::unique_ptr<CountedLane, Leave>;
+    using Others = std::vector<std::unique_ptr<CountedLane>>;
 
     void make_round(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
@@ -56,7 +57,8 @@ private:
     CountedLane* find_to_follow_locked(const Command& command) noexcept;
     std::vector<Request> without_overtaking(std::span<const Request> requests, const CountedLane& chosen,
                                             std::span<Tally> tallies);
-    CountedLane& take_idle_locked();
+    Others::reverse_iterator find_idle_locked() noexcept;
+    CountedLane& take_locked(Others::reverse_iterator idle);
     void leave(CountedLane& lane) noexcept;
     void read_late() noexcept;
 
@@ -68,7 +70,7 @@ private:
     bool closed_ = false;  // used by close() only
     std::mutex mutex_{};
     // Guarded by mutex_. The lane that was used or read last is at the end.
-    std::vector<std::unique_ptr<CountedLane>> others_{};
+    Others others_{};
     unsigned rounds_to_share_ = 0;  // see detail::next_rounds_to_share()
 
     std::atomic<std::size_t> rounds_{0};  // rounds that are under way

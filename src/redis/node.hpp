@@ -104,6 +104,8 @@ public:
     /// A release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
     void add_late_replies(detail::LateReplies& late) const;
+    /// Returns true if the last attempt to connect has failed.
+    bool lacks_connection() const noexcept;
 
     /// Returns the listeners that no waiter uses. Any thread may use them.
     ListenerPool& listeners() noexcept { return listeners_; }
@@ -147,8 +149,10 @@ private:
     const Options options_;
 
     ListenerPool listeners_;
-    std::uint64_t master_ = 0;                    // Server::learn_master() when this object has looked last
-    std::vector<std::unique_ptr<Link>> links_{};  // used by one thread at a time
+    std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
+    // Used by one thread at a time.
+    std::vector<std::unique_ptr<Link>> links_{};
+    bool was_never_ready_ = false;  // the connection that was dropped last
 };
 
 }  // namespace redlock

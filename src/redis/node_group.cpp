@@ -170,6 +170,13 @@ void NodeGroup::add_late_replies(detail::LateReplies& late) const {
     for (const auto& node : all_) node->add_late_replies(late);
 }
 
+std::size_t NodeGroup::count_unconnected() const noexcept {
+    NodeSet found;
+    for (const auto& node : all_)
+        if (node->lacks_connection()) found.set(node->index());
+    return found.count();
+}
+
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
     for (const auto& node : all_) node->append_poll_entries(entries, polled);
 }

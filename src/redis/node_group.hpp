@@ -78,6 +78,8 @@ public:
                 std::chrono::nanoseconds took) const;
     /// Adds what the rounds that are over have left behind on the connections.
     void add_late_replies(detail::LateReplies& late) const;
+    /// Returns to how many nodes the last attempt to connect has failed.
+    std::size_t count_unconnected() const noexcept;
     /// See Node::append_poll_entries().
     void append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled = Node::Polled::all) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.

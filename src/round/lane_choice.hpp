@@ -27,18 +27,26 @@ struct LaneSituation {
     bool may_share = true;
     /// The thread that leads the shared lane gets no processor (Lane::is_stalled()).
     bool leader_is_stalled = false;
+    /// On the shared lane, less than a quorum of the nodes can be reached, because the last attempts to
+    /// connect to the others have failed. For example, the process may have no descriptor left.
+    bool shared_lacks_quorum = false;
+    /// The same is true of the lane that the round would have for itself.
+    bool own_lacks_quorum = false;
     /// See next_rounds_to_share().
     unsigned rounds_to_share = 0;
 };
 
-/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself: a new one,
-/// or the last one used of those that no round uses, if possible one on which no reply is missing.
+/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself, one that no
+/// round uses. Of several, it is the one on which the fewest nodes could not be reached. If these are equal,
+/// it is one on which no reply is missing, and then the last one used. If there is none, the lane is new.
 ///
 /// This is asked only if no command is unanswered that this one must not overtake. Otherwise the round uses
 /// the lane of that command, even if another thread makes a round on it. (A SET follows a release only if no
 /// round uses the lane. The extensions of a watchdog leave out the nodes of that command.)
 constexpr bool shares_lane(const LaneSituation& in) noexcept {
-    return in.may_share && !in.of_watchdog && !in.leader_is_stalled && in.rounds_to_share > 0;
+    if (!in.may_share || in.of_watchdog || in.leader_is_stalled) return false;
+    if (in.shared_lacks_quorum != in.own_lacks_quorum) return in.own_lacks_quorum;
+    return in.rounds_to_share > 0;
 }
 
 /// Returns the number that LaneSituation::rounds_to_share has after a round has begun, with which `rounds`

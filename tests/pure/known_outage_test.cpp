@@ -6,6 +6,11 @@
 
 #include <redlock/error.hpp>
 #include <redlock/lock.hpp>
+#include <redlock/observer.hpp>
+
+#include <chrono>
+#include <string_view>
+#include <system_error>
 
 namespace redlock::test::known_outage_test {
 namespace {
@@ -80,6 +85,48 @@ TEST_P(MostNodesHaveTooManyClients, LetsTheCallerWait) {
     const auto result = mine.acquire_for(20s);
     EXPECT_TRUE(result) << result.message();
     EXPECT_GE(now() - start, 7s);
+}
+
+class FailureCount final : public Observer {
+public:
+    void backing_off(std::string_view, std::error_code, std::string_view,
+                     std::chrono::nanoseconds) noexcept override {
+        ++failures;
+    }
+
+    int failures = 0;
+};
+
+/// A process that has connections, but no descriptor left for another one.
+struct AProcessWithoutDescriptors : testing::Test, WaitingWorld {
+    AProcessWithoutDescriptors() : WaitingWorld(3) {
+        EXPECT_TRUE(held.acquire());
+        network.has_no_descriptor = true;
+    }
+
+    FailureCount observer;
+    MemoryNodes nodes{network, 3, {.observer = &observer}};
+    Lock held{nodes, "held", {}, network.clock(), entropy};
+};
+
+// A round that begins while another one is under way has a lane for itself. This lane gets no connections
+// here, and must not be the one that later rounds use.
+TEST_F(AProcessWithoutDescriptors, UsesTheConnectionsThatItHas) {
+    Lock other{nodes, "other", {}, network.clock(), entropy};
+    bool fails = false;
+    after(500us, [&] { fails = !other.try_acquire(); });
+    EXPECT_TRUE(held.extend());
+    EXPECT_TRUE(fails) << "or this test shows nothing";
+    EXPECT_TRUE(held.extend());
+    EXPECT_TRUE(other.try_acquire());
+    EXPECT_EQ(observer.failures, 0) << "the servers have not failed";
+}
+
+TEST_F(AProcessWithoutDescriptors, BlamesNoServerIfItCannotListen) {
+    for (std::size_t node = 0; node < 3; ++node) hold(node, "other");
+    Lock waiting = lock(nodes);
+    EXPECT_EQ(waiting.acquire_for(1s).error(), Errc::held_by_other);
+    EXPECT_EQ(observer.failures, 0);
 }
 
 // A8. A fifth of the caller's time is left for each node here, which is less than an eighth of node_timeout.

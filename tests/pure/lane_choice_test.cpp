@@ -31,6 +31,19 @@ TEST(LaneChoice, ALateLeaderIsNotWaitedFor) {
         EXPECT_FALSE(shares_lane({.leader_is_stalled = true, .rounds_to_share = rounds_to_share}));
 }
 
+TEST(LaneChoice, ALaneThatReachesAQuorumIsPreferred) {
+    for (const unsigned rounds_to_share : every_number) {
+        EXPECT_FALSE(shares_lane({.shared_lacks_quorum = true, .rounds_to_share = rounds_to_share}));
+        EXPECT_TRUE(shares_lane({.own_lacks_quorum = true, .rounds_to_share = rounds_to_share}));
+        EXPECT_EQ(
+            shares_lane(
+                {.shared_lacks_quorum = true, .own_lacks_quorum = true, .rounds_to_share = rounds_to_share}),
+            rounds_to_share > 0);
+        EXPECT_FALSE(
+            shares_lane({.of_watchdog = true, .own_lacks_quorum = true, .rounds_to_share = rounds_to_share}));
+    }
+}
+
 TEST(LaneChoice, OtherwiseRoundsShareWhileThereAreMany) {
     EXPECT_TRUE(shares_lane({.rounds_to_share = 1}));
     EXPECT_FALSE(shares_lane({.rounds_to_share = 0}));

@@ -427,6 +427,8 @@ public:
         }
     }
 
+    bool has_no_descriptor = false;  ///< no socket can be opened
+
     MemoryServer& server(std::size_t index) { return servers_[index]; }
     void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
     /// Lets the server execute its pending commands, and waits for its replies.
@@ -466,8 +468,10 @@ public:
     void draw_from(Entropy& entropy) { drawn_from_ = &entropy; }
 
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
-                                    int&) override {
+                                    int& error) override {
         const OutsideTheClient outside;
+        error = has_no_descriptor ? EMFILE : 0;
+        if (has_no_descriptor) return nullptr;
         const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
         return std::make_unique<MemorySocket>(open_, ++latest_fd_, servers_.at(port - 1U), clock_,
                                               longest_wait);

@@ -1,0 +1,92 @@
+// A process that has no descriptor left for another connection. Its threads go on with the connections that
+// they have.
+#include "live/forked_child.hpp"
+#include "live/in_threads.hpp"
+#include "live/live_world.hpp"
+#include "support/loopback_name.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace redlock::test::descriptor_limit_live_test {
+namespace {
+
+/// Lets this process open no more than `further` descriptors.
+void limit_descriptors(rlim_t further) {
+    const int first_free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(first_free);
+    rlimit limit{};
+    (void)::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(first_free) + further;
+    if (first_free < 0 || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) throw std::runtime_error{"no limit"};
+}
+
+struct Case {
+    const char* name;
+    rlim_t further;           ///< descriptors that are left when the other threads begin their rounds
+    std::size_t threads = 1;  ///< so many. If they are more than the processors, they share a lane.
+    bool one_is_frozen = false;
+    bool by_name = false;  ///< the servers have names, which must be resolved
+};
+
+class AtTheLimitOfDescriptors : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cases, AtTheLimitOfDescriptors,
+                         testing::Values(Case{"None", 0}, Case{"One", 1}, Case{"Two", 2},
+                                         Case{"NoneForManyThreads", 0, 64},
+                                         Case{"NoneAndAFrozenServer", 0, 1, true},
+                                         Case{"OneAndAFrozenServer", 1, 1, true},
+                                         Case{"NoneForServersWithNames", 0, 64, false, true}),
+                         by_name);
+
+/// Rounds that begin while another thread makes a round have other lanes, which get too few connections here.
+/// Later rounds must not use these lanes, and no server counts as failed.
+TEST_P(AtTheLimitOfDescriptors, UsesTheConnectionsThatItHas) {
+    Cluster servers{3};
+    auto uris = servers.uris();
+    if (GetParam().by_name && !support::localhost_is_known()) GTEST_SKIP();
+    if (GetParam().by_name)
+        for (std::size_t i = 0; i < 3; ++i) uris[i] = "localhost:" + std::to_string(servers[i].port());
+    const auto send = [&](std::size_t server, int signal) { ::kill(servers[server].pid(), signal); };
+    const ForkedChild child{[&](auto report) {
+        RedisNodes nodes{uris, {.node_timeout = 500ms}};
+        Lock held{nodes, "held", {.ttl = 1min}};
+        Lock other{nodes, "other", {.ttl = 1min}};
+        const auto extends = [&] { return count(held.extend(), Vote::granted) == 3; };
+        if (!held.acquire_for(10s) || !wait_until(extends)) return report("no lock");
+        limit_descriptors(GetParam().further);
+        for (const std::size_t server : {0U, 1U}) send(server, SIGSTOP);
+        {
+            const std::jthread round{[&] { (void)held.extend(); }};
+            std::this_thread::sleep_for(50ms);
+            in_threads(GetParam().threads, [&](std::size_t i) {
+                (void)Lock{nodes, "of thread " + std::to_string(i)}.try_acquire();
+            });
+            for (const std::size_t server : {0U, 1U}) send(server, SIGCONT);
+        }
+        for (int tries = 0; !extends(); ++tries) {  // few, while the servers go on
+            if (tries == 20) return report("no extension");
+            std::this_thread::sleep_for(20ms);
+        }
+        if (GetParam().one_is_frozen) send(2, SIGSTOP);
+        std::size_t acquired = 0;
+        std::size_t everywhere = 0;
+        for (int i = 0; i < 40; ++i) {
+            const auto result = other.try_acquire();
+            if (result) ++acquired;
+            if (count(result, Vote::granted) == 3) ++everywhere;
+            (void)other.release();
+        }
+        report(std::to_string(acquired) + " acquired, " + std::to_string(everywhere) + " everywhere");
+    }};
+    EXPECT_EQ(child.receive(),
+              GetParam().one_is_frozen ? "40 acquired, 0 everywhere" : "40 acquired, 40 everywhere");
+}
+
+}  // namespace
+}  // namespace redlock::test::descriptor_limit_live_test
