@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 /// waits until the reservation ends.
 static constexpr std::size_t max_gone = 1000;
 
-Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<Node* const> nodes,
+Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, ListenerPools pools,
                      std::chrono::milliseconds node_timeout)
-    : Task(scheduler), rounds_(rounds), last_(last), nodes_(nodes), node_timeout_(node_timeout) {}
+    : Task(scheduler), rounds_(rounds), last_(last), pools_(pools), node_timeout_(node_timeout) {}
 
 // ---- Users
 
@@ -26,7 +26,7 @@ bool Listeners::join(std::size_t node, User& user, bool probes) {
     it.users.reserve(it.users.size() + 1);
     if (!it.listener) {
         const auto begun = now();
-        auto listener = nodes_[node]->listeners().check_out(begun, probes);
+        auto listener = pools_[node]->check_out(begun, probes);
         if (!listener) return false;
         it.until = begun + node_timeout_;
         it.listener = std::move(listener);
@@ -46,8 +46,7 @@ void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
     auto& it = of_[node];
     if (std::erase(it.users, &user) == 0 || !it.users.empty()) return;
     if (keeps && it.listens())  // without memory, the next waiter connects again
-        (void)detail::has_memory_for(
-            [&] { nodes_[node]->listeners().check_in(std::move(it.listener), now()); });
+        (void)detail::has_memory_for([&] { pools_[node]->check_in(std::move(it.listener), now()); });
     drop(node);
     last_.wake();
 }
@@ -75,19 +74,19 @@ void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
 void Listeners::lose_subscription(std::size_t node, const std::string& ticket) noexcept {
     const auto& it = of_[node];
     if (!it.listener || !it.listener->has_issued(ticket)) return;
-    nodes_[node]->listeners().drop_all();
+    pools_[node]->drop_all();
     drop(node);
     last_.wake();
 }
 
 void Listeners::drop_all() noexcept {
-    for (std::size_t node = 0; node < nodes_.size(); ++node) drop(node);
+    for (std::size_t node = 0; node < pools_.size(); ++node) drop(node);
 }
 
 /// Ends the use of the listener of this node by all its users. Disconnects it, unless it was passed on.
 void Listeners::drop(std::size_t node) noexcept {
     auto& it = of_[node];
-    if (it.listener) nodes_[node]->listeners().drop(std::move(it.listener));
+    if (it.listener) pools_[node]->drop(std::move(it.listener));
     it.tickets.clear();
     it.gone.clear();
     for (auto* const user : it.users) user->on_listener();
@@ -96,7 +95,7 @@ void Listeners::drop(std::size_t node) noexcept {
 
 void Listeners::proceed() {
     auto next = Clock::never();
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::size_t node = 0; node < pools_.size(); ++node) {
         auto& it = of_[node];
         if (!it.listener) continue;
         if (!detail::has_memory_for([&] { advance(node); }))  // the next call does the rest
@@ -113,7 +112,7 @@ void Listeners::proceed() {
 void Listeners::advance(std::size_t node) {
     auto& it = of_[node];
     const bool listened = it.listens();
-    if (nodes_[node]->listeners().subscribe(*it.listener, it.until, now())) {
+    if (pools_[node]->subscribe(*it.listener, it.until, now())) {
         if (!listened)
             for (auto* const user : it.users) user->on_listener();
         it.listener->read(now(), [&](const std::string& message) { return deliver(node, message); });
@@ -139,7 +138,7 @@ void Listeners::give_back(std::size_t node, const std::string& ticket, const std
     withdrawal.ticket = ticket;
     const auto request = algorithm::withdraw_request({&resource, 1}, withdrawal, node);
     const RoundLimits limits{.awaits_answers = false};
-    Tally votes{std::make_shared<std::vector<std::string>>(nodes_.size())};  // nobody reads them
+    Tally votes{std::make_shared<std::vector<std::string>>(pools_.size())};  // nobody reads them
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
 }
 

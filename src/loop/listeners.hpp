@@ -21,7 +21,7 @@
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
-#include "../redis/node.hpp"
+#include "../redis/listener.hpp"
 #include "rounds.hpp"
 #include "scheduler.hpp"
 
@@ -31,7 +31,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +52,7 @@ public:
 
     /// The arguments must outlive the object. It sends withdrawals through `rounds`, and wakes `last` when
     /// other descriptors have to be watched.
-    Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, std::span<Node* const> nodes,
+    Listeners(Scheduler& scheduler, Rounds& rounds, Task& last, ListenerPools pools,
               std::chrono::milliseconds node_timeout);
     ~Listeners() override { drop_all(); }
 
@@ -110,7 +109,7 @@ private:
 
     Rounds& rounds_;
     Task& last_;
-    const std::span<Node* const> nodes_;
+    const ListenerPools pools_;
     const std::chrono::milliseconds node_timeout_;
     std::array<OfNode, max_nodes> of_{};
 };

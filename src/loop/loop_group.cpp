@@ -101,7 +101,7 @@ std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Reque
 }
 
 std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
-    return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.nodes(), clock());
+    return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.listeners(), clock());
 }
 
 /// Without memory, proceed() tries again. An exception would end the loop of the program.
@@ -181,7 +181,7 @@ Clock::time_point LoopGroup::find_connections_to_watch() {
 /// Writes what the operations have left to write, and waits a millisecond for the sockets at most.
 void LoopGroup::detach() noexcept {
     listeners_.drop_all();
-    for (const auto& node : group_.nodes()) node->listeners().drop_all();
+    for (const auto& pool : group_.listeners()) pool->drop_all();
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_end_of_turn(nullptr);

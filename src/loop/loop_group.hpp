@@ -96,7 +96,7 @@ private:
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
     NodeGroup group_;
-    Listeners listeners_{*SchedulerOwner::scheduler, *this, *this, group_.nodes(), group_.node_timeout()};
+    Listeners listeners_{*SchedulerOwner::scheduler, *this, *this, group_.listeners(), group_.node_timeout()};
     LocalQueues local_queues_{};
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};

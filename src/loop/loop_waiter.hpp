@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -21,8 +20,8 @@ namespace redlock::loop {
 class LoopWaiter final : public WaiterInSteps, Listeners::User {
 public:
     /// Does no I/O. All arguments must outlive the object.
-    LoopWaiter(Listeners& listeners, LocalQueues& queues, std::span<Node* const> nodes, Clock& clock)
-        : listeners_(listeners), place_(queues), refusals_(nodes), nodes_(nodes.size()), clock_(clock) {}
+    LoopWaiter(Listeners& listeners, LocalQueues& queues, ListenerPools pools, Clock& clock)
+        : listeners_(listeners), place_(queues), refusals_(pools), nodes_(pools.size()), clock_(clock) {}
     ~LoopWaiter() override;
 
     std::size_t home() const noexcept override { return home_; }

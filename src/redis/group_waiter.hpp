@@ -18,7 +18,7 @@ namespace redlock {
 class GroupWaiter final : public Waiter {
 public:
     /// Does no I/O. `group` must outlive the object.
-    explicit GroupWaiter(NodeGroup& group) : group_(group), refusals_(group.nodes()) {}
+    explicit GroupWaiter(NodeGroup& group) : group_(group), refusals_(group.listeners()) {}
     /// Gives the connection back to its node, which keeps it for the next waiter.
     ~GroupWaiter() override;
 
@@ -33,7 +33,7 @@ private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
-    ListenerPool& listeners_of(std::size_t node) const { return group_.nodes()[node]->listeners(); }
+    ListenerPool& listeners_of(std::size_t node) const { return *group_.listeners()[node]; }
     Clock& clock() const noexcept { return group_.network().clock(); }
 
     NodeGroup& group_;

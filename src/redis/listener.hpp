@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -120,5 +121,8 @@ private:
     std::vector<std::unique_ptr<Listener>> unused_{};
     QueueRefusal refusal_{};
 };
+
+/// One for each node.
+using ListenerPools = std::span<const std::unique_ptr<ListenerPool>>;
 
 }  // namespace redlock

@@ -13,10 +13,7 @@ namespace redlock {
 using detail::ConnectionChoice;
 
 Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(std::move(config)),
-      network_(network),
-      options_(options),
-      listeners_(config_, network_, options_.max_idle) {
+    : config_(std::move(config)), network_(network), options_(options) {
     if (options_.observed) config_.server->observe();
 }
 

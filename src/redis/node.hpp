@@ -1,5 +1,5 @@
-// The client's side of one node: its connections in one lane (Link), and the listeners that no waiter uses
-// (ListenerPool). If the node is a Redis Cluster, there is an object for each of its servers (NodeGroup).
+// The connections of one lane to one node (Link). If the node is a Redis Cluster, there is an object for each
+// of its servers (NodeGroup).
 //
 // A round calls refresh() and join(), and then the functions of the Link until it leaves the Link.
 #pragma once
@@ -10,7 +10,6 @@
 
 #include "../os/network.hpp"
 #include "link.hpp"
-#include "listener.hpp"
 #include "server.hpp"
 
 #include <cstddef>
@@ -39,8 +38,6 @@ struct JoinedLink {
 class Node : detail::NotCopied {
 public:
     struct Options {
-        /// The largest number of listeners without a waiter.
-        std::size_t max_idle = 64;
         bool observed = false;     ///< true if somebody calls Server::take_events()
         bool collects = true;      ///< see Connection::set_collecting()
         std::size_t index = 0;     ///< the index of this node, which ConnectionUser::on_progress() gets
@@ -50,6 +47,7 @@ public:
     /// Does no I/O. `config` must have a Server (for_one_process()). `network` must outlive the node.
     Node(NodeConfig config, Network& network, Options options);
 
+    const NodeConfig& config() const noexcept { return config_; }
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
     std::size_t index() const noexcept { return options_.index; }
@@ -107,9 +105,6 @@ public:
     /// Returns true if the last attempt to connect has failed.
     bool lacks_connection() const noexcept;
 
-    /// Returns the listeners that no waiter uses. Any thread may use them.
-    ListenerPool& listeners() noexcept { return listeners_; }
-
     /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.
     /// Requires that no round and no background task is under way. The pointers become invalid with the next
     /// call of another function.
@@ -148,7 +143,6 @@ private:
     Network& network_;
     const Options options_;
 
-    ListenerPool listeners_;
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
     // Used by one thread at a time.
     std::vector<std::unique_ptr<Link>> links_{};

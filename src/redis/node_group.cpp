@@ -17,6 +17,8 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
     for (const auto& config : configs) {
         const auto& cluster = config.cluster;
         nodes_.push_back(&add_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
+        listeners_.push_back(
+            std::make_unique<ListenerPool>(nodes_.back()->config(), network_, options_.max_idle));
         if (cluster) clusters_.push_back(cluster);
     }
 }
@@ -80,8 +82,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
 
 Node& NodeGroup::add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index) {
     config.cluster = std::move(cluster);
-    const Node::Options options{.max_idle = options_.max_idle,
-                                .observed = options_.observer != nullptr,
+    const Node::Options options{.observed = options_.observer != nullptr,
                                 .collects = writes_ == Writes::collected,
                                 .index = index,
                                 .position = all_.size()};

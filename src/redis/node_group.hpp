@@ -9,6 +9,7 @@
 
 #include "../os/network.hpp"
 #include "../round/cluster_map.hpp"
+#include "listener.hpp"
 #include "node.hpp"
 #include "redis_cluster.hpp"
 
@@ -33,6 +34,8 @@ public:
 
     /// Returns one Node for each node. That of a Cluster is its first seed.
     std::span<Node* const> nodes() const noexcept { return nodes_; }
+    /// Returns one pool for each node. That of a Cluster is for its first seed.
+    ListenerPools listeners() const noexcept { return listeners_; }
     /// Returns the nodes that are Redis Clusters, for RequestsByServer.
     const RedisClusters& clusters() const noexcept { return clusters_; }
     const NodesOptions& options() const noexcept { return options_; }
@@ -120,8 +123,11 @@ private:
     const Writes writes_;
     RedisClusters clusters_{};
     std::vector<std::unique_ptr<Node>> all_{};  // PollEntry::node is an index into it
-    std::vector<Node*> nodes_{};                // constant after construction
-    std::size_t turn_ = 0;                      // of the server that is tried next if all have failed
+    // Constant after construction.
+    std::vector<Node*> nodes_{};
+    std::vector<std::unique_ptr<ListenerPool>> listeners_{};
+
+    std::size_t turn_ = 0;  // of the server that is tried next if all have failed
     bool closed_ = false;
 };
 

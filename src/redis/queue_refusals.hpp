@@ -5,20 +5,19 @@
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 
-#include "node.hpp"
+#include "listener.hpp"
 
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace redlock {
 
 class QueueRefusals {
 public:
-    /// `nodes` must outlive the object.
-    explicit QueueRefusals(std::span<Node* const> nodes) : nodes_(nodes) {}
+    /// `pools` must outlive the object.
+    explicit QueueRefusals(ListenerPools pools) : pools_(pools) {}
 
     /// Returns true if the node keeps no queue for this resource, although it may keep queues for others.
     bool concern(std::size_t node, Clock::time_point now) const noexcept {
@@ -32,14 +31,14 @@ public:
         if (refusal.why.cause == Errc::wrong_type)
             refused_[node] = std::move(refusal);
         else
-            nodes_[node]->listeners().refused_to_queue(std::move(refusal));
+            pools_[node]->refused_to_queue(std::move(refusal));
     }
 
     /// See Waiter::report_refusals().
     void report(Tally& tally, Clock::time_point now) const {
-        for (std::size_t node = 0; node < nodes_.size(); ++node) {
-            const auto why = concern(node, now) ? std::optional{refused_[node].why}
-                                                : nodes_[node]->listeners().queue_refusal(now);
+        for (std::size_t node = 0; node < pools_.size(); ++node) {
+            const auto why =
+                concern(node, now) ? std::optional{refused_[node].why} : pools_[node]->queue_refusal(now);
             if (!why) continue;
             tally.mark_not_sent(node, why->cause);
             tally[node].detail = why->detail;
@@ -47,7 +46,7 @@ public:
     }
 
 private:
-    const std::span<Node* const> nodes_;
+    const ListenerPools pools_;
     // The nodes on which the queue's key of this resource holds something else.
     std::array<QueueRefusal, max_nodes> refused_{};
 };

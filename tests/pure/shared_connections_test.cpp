@@ -633,12 +633,12 @@ TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
 // While rounds share connections, only listeners use the other ones, so no round would leave the address.
 TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConnect) {
     network.server(0).unreachable = true;
-    auto& node = *group.nodes()[0];
-    auto first = node.listeners().check_out(network.clock().now(), false);
+    auto& pool = *group.listeners()[0];
+    auto first = pool.check_out(network.clock().now(), false);
     ASSERT_NE(first, nullptr);
     first->connection().fail(Errc::timed_out, "while it was to listen");
-    node.listeners().drop(std::move(first));
-    const auto second = node.listeners().check_out(network.clock().now(), false);
+    pool.drop(std::move(first));
+    const auto second = pool.check_out(network.clock().now(), false);
     ASSERT_NE(second, nullptr);
     for (int i = 0; i < 10 && !second->listens(); ++i) {
         network.pass(1ms);

@@ -131,7 +131,7 @@ TEST_F(SharedFormerMaster, IsLeftByACommandThatWaits) {
     (void)write();
     const auto& waits = acquire("r1", "A");
     named = 2;
-    (void)group.nodes()[0]->listeners().check_out(network.clock().now(), false);
+    (void)group.listeners()[0]->check_out(network.clock().now(), false);
     acquire("r2", "B");
     run_for(5ms);
     EXPECT_TRUE(waits.over());
