@@ -40,7 +40,7 @@ bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const no
     return detail::may_write({.effect = effect,
                               .established = established(),
                               .ready = ready(),
-                              .drains = drains(),
+                              .drains = is_draining(),
                               .others_wait = !waiting_.empty() && !is_continuing_,
                               .pending = pending().count(),
                               .outstanding = outstanding(),
@@ -49,11 +49,11 @@ bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const no
 }
 
 bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
-    const bool turn = is_free_for(effect, now);
+    const bool writes = is_free_for(effect, now);
     // See fail_if_outdated().
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
-    has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (turn && leases);
-    return turn;
+    has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (writes && leases);
+    return writes;
 }
 
 void Link::leave(const ConnectionUser& user) noexcept {
@@ -130,7 +130,7 @@ void Link::write_if_due(Clock::time_point now, bool all) {
     if (broken() || collected() == 0) return;
     collected_since_ = std::min(collected_since_, now);
     const auto waited = now - collected_since_;
-    if (!all && !detail::writes_now(outstanding(), has_replied_, waited, drains())) return;
+    if (!all && !detail::writes_now(outstanding(), has_replied_, waited, is_draining())) return;
     if (!fail_if_outdated(now)) write_collected();
     node_.server->wrote(take_written(), waited);
     has_replied_ = false;
@@ -144,20 +144,20 @@ Clock::time_point Link::write_due(Clock::time_point now) const noexcept {
 // ---- The end of a connection
 
 void Link::start_draining(Clock::time_point since) noexcept {
-    if (drains()) return;
+    if (!is_current()) return;
     ++node_.server->draining();
     state_ = State::draining;
     until_ = since + std::max<Clock::duration>(pending().max_ttl(), 1min);
 }
 
 void Link::stop_draining() noexcept {
-    if (drains()) --node_.server->draining();
+    if (state_ != State::current) --node_.server->draining();
     state_ = State::current;
 }
 
 bool Link::reuse(Clock::time_point now) noexcept {
     const bool has_drained =
-        ready() && drains() && users_ == 0 && now < until_ && pending().none() && !unsent();
+        ready() && is_draining() && users_ == 0 && now < until_ && pending().none() && !unsent();
     if (!has_drained || may_lead_to_former_master(now)) return false;
     stop_draining();
     return true;
@@ -165,7 +165,7 @@ bool Link::reuse(Clock::time_point now) noexcept {
 
 bool Link::is_over(Clock::time_point now) const noexcept {
     if (users_ > 0) return false;
-    return broken() || (drains() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
+    return broken() || (is_draining() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
 /// For a current connection, it suffices that any reply has been missing for a node_timeout. On a draining
@@ -174,7 +174,7 @@ bool Link::is_over(Clock::time_point now) const noexcept {
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
-    return !drains() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
+    return is_current() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
 
 detail::PendingReplies Link::give_up_releases() {

@@ -8,10 +8,13 @@
 //     draining | It has late replies to read or releases to send, and | reuse() → current
 //              | gets no new commands. Only releases, and deletions   | give_up_releases() → silent
 //              | of a description, may follow a command on it.        |
-//     silent   | It drains, and give_up_releases() has taken releases | reuse() → current
-//              | off it, which were sent again on another connection. |
+//     silent   | It is draining, and give_up_releases() has taken     | reuse() → current
+//              | releases off it, which were sent again on another    |
+//              | connection.                                          |
+//     broken   | final: its users leave it, and Node drops it         |
 //
-// Draining connections are kept for commands that must follow a pending one (pending_replies.hpp).
+// Each state can change to broken, by fail(). Draining connections are kept for commands that must follow a
+// pending one (pending_replies.hpp), and Node drops them when is_over() returns true.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -56,10 +59,9 @@ public:
          std::size_t node);
     ~Link() { stop_draining(); }
 
-    /// Returns true in the states draining and silent, even if the connection is broken.
-    bool drains() const noexcept { return state_ != State::current; }
-    bool is_current() const noexcept { return !drains() && !broken(); }
-    bool is_draining() const noexcept { return drains() && !broken(); }
+    bool is_current() const noexcept { return state_ == State::current && !broken(); }
+    /// Returns true in the states draining and silent.
+    bool is_draining() const noexcept { return state_ != State::current && !broken(); }
     /// Returns the state as the choice of a connection knows it. Requires that it is the current one.
     detail::ConnectionSituation::Current situation(Clock::time_point now) const noexcept;
 
@@ -107,7 +109,7 @@ public:
     Rest rest() const noexcept;
 
 private:
-    enum class State : std::uint8_t { current, draining, silent };
+    enum class State : std::uint8_t { current, draining, silent };  // ignored if it is broken
 
     bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
     void deliver_answers(Clock::time_point now);

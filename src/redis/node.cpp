@@ -185,7 +185,7 @@ bool Node::check_silence(Clock::time_point now) {
             (void)it.progress(now);
             any_broke = any_broke || it.broken();
         }
-        if (it.is_newly_silent(now) && !it.drains()) {
+        if (it.is_newly_silent(now) && it.is_current()) {
             const auto written = it.pending().oldest_write();
             failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout);
             it.start_draining(written);
