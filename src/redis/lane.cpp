@@ -186,11 +186,11 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
 }
 
 /// Puts a round into the inbox (rule 1), with copies of the arguments if another thread leads. They are made
-/// between passes, without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is closed.
+/// between passes, without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is private.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
-        if (is_closed_) return std::nullopt;
+        if (is_private_) return std::nullopt;
         if (is_led_ && !own.has_copies) continue;
         is_first = inbox_.empty();
         inbox_.add(own);
@@ -301,7 +301,7 @@ bool Lane::make_turn(Asker& own) {
         advance_overdue(last_read_);
         (void)advance_ready();
     } while (receive(own, own.until));
-    if (!is_closed_ || !own.has_ended) return false;
+    if (!is_private_ || !own.has_ended) return false;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
     return wake_ended(&own);
 }
@@ -309,13 +309,13 @@ bool Lane::make_turn(Asker& own) {
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
 /// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
-    if (!is_closed_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
+    if (!is_private_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
     return true;
 }
 
-/// Closes the lane if `own` is the only round, and nobody may join now. This stays so while the round is
-/// under way: a command can only have to follow what a round has left behind at its end.
+/// Makes the lane private if `own` is the only round, and nobody may join now. This stays so while the round
+/// is under way: a command can only have to follow what a round has left behind at its end.
 void Lane::begin_new_rounds(const Asker* own) {
     Askers begun;
     {
@@ -323,7 +323,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         const auto has_others = [own](const Askers& list) {
             return list.last() && (list.first() != own || list.last() != own);
         };
-        is_closed_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
+        is_private_ = own && !may_be_joined_locked() && !has_others(active_) && !has_others(inbox_);
         for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
         begun.add_all(inbox_);
     }
@@ -395,9 +395,9 @@ Clock::time_point Lane::write() {
 void Lane::poll(Clock::time_point until) {
     entries_.clear();
     const auto now = network_.clock().now();
-    if (wakeup_)  // a lane with a wakeup is never closed
+    if (wakeup_)  // a lane with a wakeup is never private
         entries_.push_back(wakeup_->poll_entry());
-    else if (!is_closed_)  // the leader itself looks into the inbox in time
+    else if (!is_private_)  // the leader itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     network_.wait(entries_, now, until);
@@ -460,10 +460,10 @@ bool Lane::wake_ended(const Asker* own) noexcept {
 void Lane::find_unanswered() noexcept {
     unanswered_.update([this](detail::LateReplies& late) { group_.add_late_replies(late); });
     if (!unanswered_.any()) return;
-    // A closed lane refuses each round. Lanes::make_round() would choose it again and again for a command
+    // A private lane refuses each round. Lanes::make_round() would choose it again and again for a command
     // that must follow one of these.
     const std::lock_guard guard{mutex_};
-    if (may_be_joined_locked()) is_closed_ = false;
+    if (may_be_joined_locked()) is_private_ = false;
 }
 
 /// Ends the rounds whose threads have left.
@@ -505,7 +505,7 @@ auto Lane::hand_over() noexcept -> Rest {
         OwnAsker successor{nullptr, {this}};
         {
             const std::lock_guard guard{mutex_};
-            is_closed_ = false;
+            is_private_ = false;
             successor.reset(name_successor_locked());
             if (!successor && !inbox_.empty()) continue;  // the threads of all its rounds have left
             is_led_ = successor != nullptr;

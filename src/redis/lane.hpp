@@ -9,7 +9,7 @@
 //     ----------+--------------------------------------------------------------------------------------------
 //     all       | those of all threads that come; the other threads sleep
 //     followers | mostly its own only. Others may come while there is a command without a reply that their
-//               | commands must follow. While there is none, the lane can be *closed*: nobody may come, and
+//               | commands must follow. While there is none, the lane can be *private*: nobody may come, and
 //               | the leader waits for a reply in a recv() that blocks
 //
 // The life of a round:
@@ -115,7 +115,7 @@ public:
     };
 
     /// Makes one round, and blocks while it lasts. Requires that the requests can share a round
-    /// (RequestsByServer). Returns false, and does nothing, if the lane is closed, because there is nothing
+    /// (RequestsByServer). Returns false, and does nothing, if the lane is private, because there is nothing
     /// to follow any more.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Patience patience = Patience::with_grace);
@@ -169,7 +169,7 @@ private:
     Clock::time_point write();
     bool receive(Asker& own, Clock::time_point until);
     void poll(Clock::time_point until);
-    /// Returns true if the round of another thread may come now. If not, the lane can be closed.
+    /// Returns true if the round of another thread may come now. If not, the lane can be private.
     bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
     void make_wakeup();
     void take_ready();
@@ -192,9 +192,9 @@ private:
     const Admits admits_;
 
     mutable std::mutex mutex_{};
-    // Guarded by mutex_. The leader, which alone changes is_closed_ and wakeup_, reads them without it.
+    // Guarded by mutex_. The leader, which alone changes is_private_ and wakeup_, reads them without it.
     bool is_led_ = false;
-    bool is_closed_ = false;  // the leader may block in a recv(), so that it sees no new round
+    bool is_private_ = false;  // the leader may block in a recv(), so that it sees no new round
     // Made when it is first needed. Null if there is no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};

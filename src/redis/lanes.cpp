@@ -205,7 +205,7 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
 void Lanes::make_round(std::span<const Request> requests, const RoundLimits& limits,
                        std::span<Tally> tallies) {
     const UnderWay round{rounds_};
-    for (bool made = false; !made;) {  // again if the chosen lane was closed meanwhile
+    for (bool made = false; !made;) {  // again if the chosen lane has become private
         const auto lane = choose(requests, round.count());
         read_late();
         if (requests.size() == 1 && !leaves_nodes_out(requests)) {

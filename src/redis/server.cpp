@@ -17,7 +17,7 @@ Server::Health Server::health(Clock::time_point now) noexcept {
     health_.update(now);
     return {.trusted = health_.trusted(),
             .probe_due = health_.probe_due(now),
-            .probed = health_.state() == detail::NodeHealth::State::half_open};
+            .probed = health_.state() == detail::NodeHealth::State::probed};
 }
 
 detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::time_point now,

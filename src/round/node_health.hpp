@@ -6,16 +6,16 @@
 // before the connection is ready, the connection goes on with its handshake. A waiter that tries to come back
 // to its home node (waiting.hpp) begins a probe, too, if one is due. A release never is a probe.
 //
-//     state     | meaning                                      | transitions
-//     ----------+----------------------------------------------+------------------------------------------------
-//     closed    | the node is trusted to answer in time        | failed() → open
-//     open      | it has failed, and is mostly not asked until | begin_probe() → half_open
-//               | its next probe is due                        | succeeded(), connected() → closed
-//               |                                              | update(), trust_late_replies(), if a late
-//               |                                              | reply has come → closed
-//     half_open | a probe is under way; if it hangs, the next  | failed() → open, with a longer pause
-//               | probe is due after a pause                   | begin_probe() → half_open
-//               |                                              | → closed as from the state open
+//     state   | meaning                                        | transitions
+//     --------+------------------------------------------------+------------------------------------------------
+//     trusted | the node is trusted to answer in time          | failed() → failed
+//     failed  | it has failed, and is mostly not asked until   | begin_probe() → probed
+//             | its next probe is due                          | succeeded(), connected() → trusted
+//             |                                                | update(), trust_late_replies(), if a late
+//             |                                                | reply has come → trusted
+//     probed  | a probe is under way; if it hangs, the next    | failed() → failed, with a longer pause
+//             | probe is due after a pause                     | begin_probe() → probed
+//             |                                                | → trusted as from the state failed
 //
 // The class has no clock, mutex or I/O of its own. The pauses (*back-off*) double from at most 10 ms to at
 // most 1 s. Each is random, between half of this time and the whole, so that clients do not probe at the same
@@ -44,13 +44,13 @@ struct NodeFailure {
 
 class NodeHealth {
 public:
-    enum class State : std::uint8_t { closed, open, half_open };
+    enum class State : std::uint8_t { trusted, failed, probed };
 
     static constexpr BackOff back_off{.shortest = std::chrono::milliseconds{10},
                                       .longest = std::chrono::seconds{1}};
 
     State state() const noexcept { return state_; }
-    bool trusted() const noexcept { return state_ == State::closed; }
+    bool trusted() const noexcept { return state_ == State::trusted; }
     /// Returns true if the node is not trusted and its pause is over.
     bool probe_due(Clock::time_point now) const noexcept { return !trusted() && now >= next_probe_; }
     const NodeFailure& last_failure() const noexcept { return last_failure_; }
@@ -64,24 +64,24 @@ public:
     /// Trusts the node again if a late reply has come, even during its pause. It is called if a round needs
     /// the node for a quorum, or if a probe is due.
     void trust_late_replies() noexcept {
-        if (replied_late_) close();
+        if (replied_late_) trust();
     }
 
     /// Records that a probe begins. The next probe is due after a pause. Requires that the node is not
     /// trusted.
     void begin_probe(Clock::time_point now, Entropy& entropy) {
-        state_ = State::half_open;
+        state_ = State::probed;
         next_probe_ = now + pause(entropy);
     }
 
     /// Records that the node has answered a command in time.
     void succeeded() noexcept {
-        close();
+        trust();
         failures_ = 0;
     }
 
     /// Records that the node has answered the handshake of any connection.
-    void connected() noexcept { close(); }
+    void connected() noexcept { trust(); }
 
     /// Records that a late reply has come: no round was waiting for it any more.
     void replied_late() noexcept { replied_late_ = true; }
@@ -90,8 +90,8 @@ public:
     /// already. If many threads meet the same failure, only the first makes the pause longer.
     std::optional<Clock::duration> failed(NodeFailure failure, Clock::time_point now, Entropy& entropy) {
         last_failure_ = std::move(failure);
-        if (state_ == State::open && now < next_probe_) return std::nullopt;
-        state_ = State::open;
+        if (state_ == State::failed && now < next_probe_) return std::nullopt;
+        state_ = State::failed;
         replied_late_ = false;
         ++failures_;
         const auto span = pause(entropy);
@@ -102,12 +102,12 @@ public:
 private:
     Clock::duration pause(Entropy& entropy) const { return back_off.pause(failures_ - 1, entropy); }
 
-    void close() noexcept {
-        state_ = State::closed;
+    void trust() noexcept {
+        state_ = State::trusted;
         replied_late_ = false;
     }
 
-    State state_ = State::closed;
+    State state_ = State::trusted;
     bool replied_late_ = false;  // since the last failure
     int failures_ = 0;           // in a row
     Clock::time_point next_probe_{};

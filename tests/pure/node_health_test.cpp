@@ -55,47 +55,47 @@ struct NodeHealthTable : NodeHealthTest, testing::WithParamInterface<Transition>
         if (words == "pause passes") now += 2s;
     }
     void bring_to(const std::string& state) {
-        if (state == "closed") return;
+        if (state == "trusted") return;
         fail();
-        if (state != "open") apply(state == "half open" ? "probe begins" : "replies late");
-        if (state == "half open and replied late") begin_probe();
+        if (state != "failed") apply(state == "probed" ? "probe begins" : "replies late");
+        if (state == "probed and replied late") begin_probe();
     }
 };
 
 INSTANTIATE_TEST_SUITE_P(
     NodeHealth, NodeHealthTable,
-    testing::Values(Transition{"closed", "", State::closed},              //
-                    Transition{"closed", "pause passes", State::closed},  //
-                    Transition{"closed", "looked at after the pause", State::closed},
-                    Transition{"closed", "needed", State::closed},          //
-                    Transition{"closed", "replies late", State::closed},    //
-                    Transition{"closed", "fails", State::open},             //
-                    Transition{"open", "", State::open},                    //
-                    Transition{"open", "pause passes", State::open, true},  //
-                    Transition{"open", "looked at after the pause", State::open, true},
-                    Transition{"open", "needed", State::open},                      //
-                    Transition{"open", "probe begins", State::half_open},           //
-                    Transition{"open", "succeeds", State::closed},                  //
-                    Transition{"open", "connects", State::closed},                  //
-                    Transition{"open", "fails", State::open},                       //
-                    Transition{"open and replied late", "looked at", State::open},  //
-                    Transition{"open and replied late", "looked at after the pause", State::closed},
-                    Transition{"open and replied late", "needed", State::closed},     //
-                    Transition{"half open", "", State::half_open},                    //
-                    Transition{"half open", "pause passes", State::half_open, true},  //
-                    Transition{"half open", "needed", State::half_open},              //
-                    Transition{"half open", "looked at after the pause", State::half_open, true},
-                    Transition{"half open", "fails", State::open},       //
-                    Transition{"half open", "succeeds", State::closed},  //
-                    Transition{"half open", "connects", State::closed},  //
-                    Transition{"half open and replied late", "looked at after the pause", State::closed}));
+    testing::Values(Transition{"trusted", "", State::trusted},              //
+                    Transition{"trusted", "pause passes", State::trusted},  //
+                    Transition{"trusted", "looked at after the pause", State::trusted},
+                    Transition{"trusted", "needed", State::trusted},            //
+                    Transition{"trusted", "replies late", State::trusted},      //
+                    Transition{"trusted", "fails", State::failed},              //
+                    Transition{"failed", "", State::failed},                    //
+                    Transition{"failed", "pause passes", State::failed, true},  //
+                    Transition{"failed", "looked at after the pause", State::failed, true},
+                    Transition{"failed", "needed", State::failed},                      //
+                    Transition{"failed", "probe begins", State::probed},                //
+                    Transition{"failed", "succeeds", State::trusted},                   //
+                    Transition{"failed", "connects", State::trusted},                   //
+                    Transition{"failed", "fails", State::failed},                       //
+                    Transition{"failed and replied late", "looked at", State::failed},  //
+                    Transition{"failed and replied late", "looked at after the pause", State::trusted},
+                    Transition{"failed and replied late", "needed", State::trusted},  //
+                    Transition{"probed", "", State::probed},                          //
+                    Transition{"probed", "pause passes", State::probed, true},        //
+                    Transition{"probed", "needed", State::probed},                    //
+                    Transition{"probed", "looked at after the pause", State::probed, true},
+                    Transition{"probed", "fails", State::failed},      //
+                    Transition{"probed", "succeeds", State::trusted},  //
+                    Transition{"probed", "connects", State::trusted},  //
+                    Transition{"probed and replied late", "looked at after the pause", State::trusted}));
 
 TEST_P(NodeHealthTable, MatchesTheCode) {
     const auto& row = GetParam();
     bring_to(row.state);
     apply(row.event);
     EXPECT_EQ(health.state(), row.after);
-    EXPECT_EQ(health.trusted(), row.after == State::closed);
+    EXPECT_EQ(health.trusted(), row.after == State::trusted);
     EXPECT_EQ(health.probe_due(now), row.probe_due);
 }
 
