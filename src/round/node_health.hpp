@@ -7,7 +7,7 @@
 // to its home node (waiting.hpp) begins a probe, too, if one is due. A release never is a probe.
 //
 //     state   | meaning                                        | transitions
-//     --------+------------------------------------------------+------------------------------------------------
+//     --------+------------------------------------------------+---------------------------------------------
 //     trusted | the node is trusted to answer in time          | failed() → failed
 //     failed  | it has failed, and is mostly not asked until   | begin_probe() → probed
 //             | its next probe is due                          | succeeded(), connected() → trusted

@@ -1,8 +1,11 @@
 -- Releases several resources, or one resource with a queue or a minimum hold time: deletes each resource whose value is
 -- the owner.
 --
--- KEYS: the resources; their queues, unless ARGV[5] is empty. ARGV:
+--     KEYS
+--     the resources
+--     a queue for each of the resources, unless ARGV[5] is empty; none if ARGV[3] is not
 --
+--     ARGV
 --     1   the owner: the random value of one acquisition
 --     2   the number of resources
 --     3   the remaining minimum hold time, or empty
@@ -10,14 +13,17 @@
 --     5   the ttl of a reservation, or empty
 --     6   '1', or empty if this release is sent again
 --
--- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken. Returns an error
--- instead, after it has gone through all resources, if one of them has another type, which counts as another value, or
--- if an owner could not be replaced.
+--     returns   | meaning
+--     ----------+------------------------------------------------------------------------------------------------
+--     1         | The owner was the value of all resources.
+--     0         | At least one resource had no value, or another one.
+--     2 or 3    | the same as 0 or 1; and a client was woken
+--     an error  | A resource is no text, or its owner could not be replaced (see below). The others are released.
 --
 -- A *minimum hold time* (LockOptions::min_hold) is a time after the acquisition for which the resource must stay
 -- unavailable. If some of this time remains, the script does not delete the resource. It replaces the owner by a value
 -- that belongs to nobody, and that expires at the end of this time. If the owner stayed there with a shorter ttl, an
--- extension that arrives late would restore the whole ttl. If some of this time remains, KEYS has no queues.
+-- extension that arrives late would restore the whole ttl.
 --
 -- SET needs memory, and PEXPIRE does not. A server that has reached maxmemory permits SET only to a script that has
 -- written before. Therefore PEXPIRE comes first. Then the key also ends in time if SET fails.
