@@ -28,26 +28,29 @@ struct Round final : Requester {};
 const Round earlier;
 const Round present;
 
-/// A round sends its only command. The earlier round does not await its replies any more.
-void ask(PendingReplies& pending, const Command& command) {
-    pending.stop_awaiting(present);
-    pending.add(command, &present);
-}
+struct PendingReplies : testing::Test {
+    /// A round sends its only command. The earlier round does not await its replies any more.
+    void ask(const Command& command) {
+        pending.stop_awaiting(present);
+        pending.add(command, &present);
+    }
+    /// The next reply comes, with this number.
+    void receive(long long number = 0) {
+        Reply reply{.kind = Reply::Kind::integer, .integer = number};
+        pending.received(reply);
+    }
+    /// Takes an answer. Returns its number, or −1 if there is none for this round.
+    long long take(const Round& round) {
+        const auto* const answer = pending.take_answer(round);
+        return answer ? answer->reply.integer : -1;
+    }
+    /// Returns true if an extension of this owner must be sent behind its SET.
+    bool binds(std::string_view owner) const { return pending.must_be_followed_by(extension_of(owner)); }
 
-/// The next reply comes, with this number.
-void receive(PendingReplies& pending, long long number = 0) {
-    Reply reply{.kind = Reply::Kind::integer, .integer = number};
-    pending.received(reply);
-}
+    detail::PendingReplies pending;
+};
 
-/// Takes an answer. Returns its number, or −1 if there is none for this round.
-long long take(PendingReplies& pending, const Round& round) {
-    const auto* const answer = pending.take_answer(round);
-    return answer ? answer->reply.integer : -1;
-}
-
-TEST(PendingReplies, TheSetOfAnOwnerIsFoundUntilItIsAnsweredOrReleased) {
-    PendingReplies pending;
+TEST_F(PendingReplies, TheSetOfAnOwnerIsFoundUntilItIsAnsweredOrReleased) {
     pending.add(set_of("A"), &present).asking = true;
     pending.add(set_of("B"), &present);
     pending.add(release_of("B"), &present);
@@ -55,90 +58,84 @@ TEST(PendingReplies, TheSetOfAnOwnerIsFoundUntilItIsAnsweredOrReleased) {
     EXPECT_TRUE(pending.binding_command_of("A")->asking);
     EXPECT_EQ(pending.binding_command_of("B"), nullptr);
     EXPECT_EQ(pending.binding_command_of("C"), nullptr);
-    receive(pending);
+    receive();
     EXPECT_EQ(pending.binding_command_of("A"), nullptr);
 }
 
-TEST(PendingReplies, ARepeatedReleaseIsSentBehindAskingAgain) {
-    PendingReplies pending;
+TEST_F(PendingReplies, ARepeatedReleaseIsSentBehindAskingAgain) {
     auto& release = pending.add(release_of("A"), nullptr);
     EXPECT_FALSE(release.asking);
     release.asking = true;
-    PendingReplies repeated;
+    detail::PendingReplies repeated;
     EXPECT_TRUE(repeated.add_repetition(release).asking);
 }
 
-TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
-    PendingReplies pending;
+TEST_F(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     EXPECT_TRUE(pending.none());
     pending.add(set_of("A"), &present);
     EXPECT_EQ(pending.count(), 1u);
     EXPECT_EQ(pending.answer(), nullptr);
-    receive(pending, 7);
+    receive(7);
     EXPECT_TRUE(pending.none());
     ASSERT_NE(pending.answer(), nullptr);
     EXPECT_EQ(pending.answer()->requester, &present);
     EXPECT_EQ(pending.requester(), &present);
     EXPECT_EQ(pending.take_answer(earlier), nullptr) << "it is for another requester";
-    EXPECT_EQ(take(pending, present), 7);
+    EXPECT_EQ(take(present), 7);
     EXPECT_EQ(pending.requester(), nullptr);
     EXPECT_EQ(pending.take_answer(present), nullptr);
 }
 
 // D1.
-TEST(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
-    PendingReplies pending;
+TEST_F(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
     for (const auto* const round : {&earlier, &present, &earlier}) pending.add(extension_of("A"), round);
-    receive(pending, 1);
-    receive(pending, 2);
+    receive(1);
+    receive(2);
     EXPECT_EQ(pending.answer()->requester, &earlier);
-    EXPECT_EQ(take(pending, earlier), 1);
-    receive(pending, 3);
+    EXPECT_EQ(take(earlier), 1);
+    receive(3);
     EXPECT_EQ(pending.answer()->requester, &present);
-    EXPECT_EQ(take(pending, present), 2);
+    EXPECT_EQ(take(present), 2);
     EXPECT_EQ(pending.answer()->requester, &earlier);
-    EXPECT_EQ(take(pending, earlier), 3);
+    EXPECT_EQ(take(earlier), 3);
 }
 
 // D1.
-TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
-    PendingReplies pending;
+TEST_F(PendingReplies, ARequesterThatLeavesGetsNoReply) {
     for (const auto* const round : {&earlier, &present, &earlier, &present})
         pending.add(extension_of("A"), round);
-    receive(pending, 1);
-    receive(pending, 2);
+    receive(1);
+    receive(2);
     pending.stop_awaiting(earlier);
     EXPECT_EQ(pending.count(), 2u) << "the late reply is still to be read";
-    EXPECT_EQ(take(pending, present), 2);
+    EXPECT_EQ(take(present), 2);
     EXPECT_EQ(pending.take_answer(present), nullptr);
-    receive(pending, 3);
+    receive(3);
     EXPECT_EQ(pending.take_answer(present), nullptr);
-    receive(pending, 4);
-    EXPECT_EQ(take(pending, present), 4);
+    receive(4);
+    EXPECT_EQ(take(present), 4);
 }
 
-TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
-    PendingReplies pending;
+TEST_F(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
     for (const auto* const round : {&present, &earlier, &present}) pending.add(extension_of("A"), round);
     pending.stop_awaiting(earlier);
-    for (int i = 1; i <= 3; ++i) receive(pending, i);
-    EXPECT_EQ(take(pending, present), 1);
-    EXPECT_EQ(take(pending, present), 3);
+    for (int i = 1; i <= 3; ++i) receive(i);
+    EXPECT_EQ(take(present), 1);
+    EXPECT_EQ(take(present), 3);
     EXPECT_EQ(pending.take_answer(present), nullptr);
 }
 
 // A round repeats its release itself while it awaits the reply.
-TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
-    PendingReplies pending;
+TEST_F(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
     pending.add(extension_of("A"), &present);
     pending.add(release_of("A"), &present);
     pending.add(release_of("B"), &earlier);
     EXPECT_EQ(pending.releases_to_repeat(), 0u);
     pending.stop_awaiting(present);
     EXPECT_EQ(pending.releases_to_repeat(), 1u);
-    receive(pending);
+    receive();
     EXPECT_EQ(pending.releases_to_repeat(), 1u);
-    receive(pending);
+    receive();
     EXPECT_EQ(pending.releases_to_repeat(), 0u) << "it is answered";
     const auto taken = pending.take_releases(earlier);
     pending.stop_awaiting(earlier);
@@ -146,8 +143,7 @@ TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
     EXPECT_EQ(taken.releases_to_repeat(), 1u);
 }
 
-TEST(PendingReplies, AReleaseThatIsSentElsewhereIsNotRepeatedHereAgain) {
-    PendingReplies pending;
+TEST_F(PendingReplies, AReleaseThatIsSentElsewhereIsNotRepeatedHereAgain) {
     pending.add(release_of("A"), nullptr);
     pending.add(release_of("B"), &present);
     const auto taken = pending.take_repeatable_releases();
@@ -156,13 +152,12 @@ TEST(PendingReplies, AReleaseThatIsSentElsewhereIsNotRepeatedHereAgain) {
     EXPECT_EQ(pending.count(), 2U) << "their replies may come";
 }
 
-TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
+TEST_F(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
     const std::string resources[] = {"r", "another"};
-    PendingReplies pending;
     pending.add(
         {.verb = Verb::compare_and_delete, .resources = resources, .owner = "A", .queue = {}, .shared = true},
         nullptr);
-    PendingReplies next;
+    detail::PendingReplies next;
     const auto& again = next.add_repetition(pending.next());
     EXPECT_EQ(next.releases_to_repeat(), 1u);
     EXPECT_EQ(again.repeats, 1);
@@ -174,11 +169,10 @@ TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
     EXPECT_EQ(command.hold_remaining, 0ms);
 }
 
-TEST(PendingReplies, ARepeatedReleaseKeepsTheRestOfTheMinimumHoldTime) {
+TEST_F(PendingReplies, ARepeatedReleaseKeepsTheRestOfTheMinimumHoldTime) {
     const Clock::time_point now{1h};
-    PendingReplies pending;
     pending.add(release_of("A"), nullptr).hold_until = now + 10s;
-    PendingReplies next;
+    detail::PendingReplies next;
     const auto& again = next.add_repetition(pending.next());
     EXPECT_EQ(again.repetition(now).hold_remaining, 10s);
     EXPECT_EQ(again.repetition(now + 4s).hold_remaining, 6s);
@@ -186,41 +180,38 @@ TEST(PendingReplies, ARepeatedReleaseKeepsTheRestOfTheMinimumHoldTime) {
 }
 
 // The ring turns and grows while commands come and go.
-TEST(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
-    PendingReplies pending;
+TEST_F(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
     long long sent = 0;
     long long received = 0;
     for (const int burst : {3, 1, 5, 2, 300, 1, 7}) {
         for (int i = 0; i < burst; ++i) pending.add(extension_of(std::to_string(++sent)), &present);
         for (int i = 0; i < (burst + 1) / 2; ++i) {
-            receive(pending, ++received);
-            EXPECT_EQ(take(pending, present), received);
+            receive(++received);
+            EXPECT_EQ(take(present), received);
         }
         EXPECT_EQ(pending.count(), static_cast<std::size_t>(sent - received));
     }
 }
 
 // A release may be written after AUTH, SELECT and PING.
-TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
-    PendingReplies pending;
+TEST_F(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
     pending.add(release_of("A"), &present);
     for (int i = 0; i < 3; ++i) pending.add_first();
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(pending.next().handshake);
-        receive(pending);
+        receive();
     }
     EXPECT_FALSE(pending.next().handshake);
-    receive(pending, 7);
-    EXPECT_EQ(take(pending, present), 7);
+    receive(7);
+    EXPECT_EQ(take(present), 7);
 }
 
-TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
-    PendingReplies pending;
+TEST_F(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     auto& release = pending.add(release_of("A"), &present);
     release.by_sha1 = release.uses_queue = release.handshake = true;
     release.script = &scripts::compare_and_delete;
     release.hold_until = Clock::time_point{1s};
-    receive(pending);
+    receive();
     (void)pending.take_answer(present);
     const auto& next = pending.add(extension_of("A", 0s), &present);
     EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake);
@@ -231,7 +222,7 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
 
 // ---- Which replies refuse only the form of a command
 
-TEST(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
+TEST_F(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
     const auto error = [](std::string_view text) {
         return Reply{.kind = Reply::Kind::error, .text = std::string{text}};
     };
@@ -254,40 +245,34 @@ TEST(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
 
 // ---- The SET that has neither a reply nor a release (B5).
 
-/// Returns true if an extension of this owner must be sent behind its SET.
-bool binds(const PendingReplies& pending, std::string_view owner) {
-    return pending.must_be_followed_by(extension_of(owner));
-}
-
-TEST(PendingReplies, RememberThePendingSet) {
+TEST_F(PendingReplies, RememberThePendingSet) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
-        PendingReplies pending;
-        EXPECT_FALSE(binds(pending, "")) << "of no owner";
+        pending = {};
+        EXPECT_FALSE(binds("")) << "of no owner";
         auto command = set_of("A");
         command.verb = verb;
-        ask(pending, command);
-        EXPECT_TRUE(binds(pending, "A"));
-        EXPECT_FALSE(binds(pending, "B"));
-        receive(pending);
-        EXPECT_FALSE(binds(pending, "A")) << "it is answered";
+        ask(command);
+        EXPECT_TRUE(binds("A"));
+        EXPECT_FALSE(binds("B"));
+        receive();
+        EXPECT_FALSE(binds("A")) << "it is answered";
     }
 }
 
-TEST(PendingReplies, DoNotRememberOtherCommandsAsASet) {
+TEST_F(PendingReplies, DoNotRememberOtherCommandsAsASet) {
     for (const auto verb : {Verb::compare_and_expire, Verb::compare_and_delete, Verb::raise_count}) {
-        PendingReplies pending;
+        pending = {};
         auto command = set_of("A");
         command.verb = verb;
-        ask(pending, command);
-        EXPECT_FALSE(binds(pending, "A"));
+        ask(command);
+        EXPECT_FALSE(binds("A"));
     }
 }
 
-TEST(PendingReplies, OnlyTheAcquisitionFollowsTheTicketThatItRemoves) {
-    PendingReplies pending;
+TEST_F(PendingReplies, OnlyTheAcquisitionFollowsTheTicketThatItRemoves) {
     auto enter = set_of("ticket");
     enter.verb = Verb::enter_queue;
-    ask(pending, enter);
+    ask(enter);
     const QueueTerms terms{.ticket = "ticket"};
     auto command = set_of("A");
     EXPECT_FALSE(pending.must_be_followed_by(command));
@@ -297,83 +282,76 @@ TEST(PendingReplies, OnlyTheAcquisitionFollowsTheTicketThatItRemoves) {
     EXPECT_FALSE(pending.must_be_followed_by(command));
 }
 
-TEST(PendingReplies, OnlyTheDeletionOfAHolderDescriptionFollowsItsWriting) {
-    PendingReplies pending;
+TEST_F(PendingReplies, OnlyTheDeletionOfAHolderDescriptionFollowsItsWriting) {
     auto description = set_of("A");
     description.verb = Verb::describe_holder;
     auto deletion = description;
     deletion.ttl = 0ms;
-    ask(pending, description);
+    ask(description);
     EXPECT_TRUE(pending.must_be_followed_by(deletion));
-    EXPECT_FALSE(binds(pending, "A"));
+    EXPECT_FALSE(binds("A"));
     EXPECT_FALSE(pending.must_be_followed_by(release_of("A")));
-    receive(pending);
+    receive();
     EXPECT_FALSE(pending.must_be_followed_by(deletion));
-    ask(pending, release_of("A"));
+    ask(release_of("A"));
     EXPECT_FALSE(pending.must_be_followed_by(deletion)) << "the release may come later";
 }
 
-TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
-    PendingReplies pending;
-    ask(pending, set_of("A"));
-    ask(pending, release_of("B"));
-    EXPECT_TRUE(binds(pending, "A")) << "another's release does not count";
-    ask(pending, release_of("A"));
-    EXPECT_FALSE(binds(pending, "A"));
+TEST_F(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
+    ask(set_of("A"));
+    ask(release_of("B"));
+    EXPECT_TRUE(binds("A")) << "another's release does not count";
+    ask(release_of("A"));
+    EXPECT_FALSE(binds("A"));
 }
 
-TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
-    PendingReplies pending;
-    ask(pending, release_of("B"));
-    ask(pending, set_of("A"));
-    receive(pending);
-    EXPECT_TRUE(binds(pending, "A"));
+TEST_F(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
+    ask(release_of("B"));
+    ask(set_of("A"));
+    receive();
+    EXPECT_TRUE(binds("A"));
 }
 
-TEST(PendingReplies, ASetStaysPendingIfAnExtensionFollowsIt) {
-    PendingReplies pending;
-    ask(pending, set_of("A"));
-    ask(pending, extension_of("A"));
-    EXPECT_TRUE(binds(pending, "A"));
-    receive(pending);
-    receive(pending);
-    EXPECT_FALSE(binds(pending, "A"));
+TEST_F(PendingReplies, ASetStaysPendingIfAnExtensionFollowsIt) {
+    ask(set_of("A"));
+    ask(extension_of("A"));
+    EXPECT_TRUE(binds("A"));
+    receive();
+    receive();
+    EXPECT_FALSE(binds("A"));
 }
 
-TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
-    PendingReplies pending;
+TEST_F(PendingReplies, KeepACopyOfTheOwnerOfASet) {
     {
         const std::string owner(40, 'a');
-        ask(pending, set_of(owner));
+        ask(set_of(owner));
     }
-    EXPECT_TRUE(binds(pending, std::string(40, 'a')));
+    EXPECT_TRUE(binds(std::string(40, 'a')));
 }
 
 // The handshake is written in front of a queued command, whose reply therefore comes after those to the
 // handshake.
-TEST(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
-    PendingReplies pending;
-    ask(pending, set_of("A"));
+TEST_F(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
+    ask(set_of("A"));
     pending.add_first();
     pending.add_first();
-    receive(pending);
-    receive(pending);
-    EXPECT_TRUE(binds(pending, "A")) << "only the handshake is answered";
-    receive(pending);
-    EXPECT_FALSE(binds(pending, "A"));
+    receive();
+    receive();
+    EXPECT_TRUE(binds("A")) << "only the handshake is answered";
+    receive();
+    EXPECT_FALSE(binds("A"));
     EXPECT_TRUE(pending.none());
 }
 
 // ---- For how long pending commands matter.
 
-TEST(PendingReplies, ReturnTheLongestPendingTtl) {
-    PendingReplies pending;
-    ask(pending, set_of("A", 10s));
-    ask(pending, extension_of("A", 30s));
-    ask(pending, release_of("A"));
+TEST_F(PendingReplies, ReturnTheLongestPendingTtl) {
+    ask(set_of("A", 10s));
+    ask(extension_of("A", 30s));
+    ask(release_of("A"));
     EXPECT_EQ(pending.max_ttl(), 30s);
-    for (int i = 0; i < 3; ++i) receive(pending);
-    ask(pending, set_of("B", 5s));
+    for (int i = 0; i < 3; ++i) receive();
+    ask(set_of("B", 5s));
     EXPECT_EQ(pending.max_ttl(), 5s) << "a command with a reply does not count";
 }
 

@@ -62,31 +62,30 @@ std::ptrdiff_t releases_sent_to(const MemoryServer& server) {
 struct RepeatedRelease : SharedWorld {
     using SharedWorld::SharedWorld;
 
-    /// Acquires on all nodes. Node 1 then executes nothing any more.
-    void acquire_and_silence(const std::string& resource = "r") {
-        acquire(resource, "A");
+    void SetUp() override { connect(); }
+    /// Acquires on all nodes.
+    void acquire_and_settle() {
+        acquire("r", "A");
         settle();
+    }
+    /// Node 1 then executes nothing any more.
+    void acquire_and_silence() {
+        acquire_and_settle();
         network.server(1).paused = true;
     }
     /// Begins a release, and ends its round at once.
-    void release_without_waiting(const std::string& resource = "r") {
-        begin(Verb::compare_and_delete, resource, "A", {.awaits_answers = false});
+    void release_without_waiting() {
+        begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false});
         end_rounds();
     }
     /// Node 1 does not execute a release whose round has ended.
     void release_at_silent_server() {
-        connect();
         acquire_and_silence();
         release_without_waiting();
     }
-    void connect_and_acquire(std::initializer_list<const char*> resources = {"r"}) {
-        connect();
-        for (const auto* const it : resources) acquire(it, "A");
-        settle();
-    }
     /// Node 1 is busy when the release comes.
     void acquire_and_release_at_busy_server() {
-        connect_and_acquire();
+        acquire_and_settle();
         make_busy(network.server(1));
         release_without_waiting();
     }
@@ -132,7 +131,6 @@ struct RepeatedRelease : SharedWorld {
 };
 
 TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
-    connect();
     acquire_and_silence();
     const auto& round = release("r", "A");
     run();
@@ -171,7 +169,6 @@ TEST_F(RepeatedRelease, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
 }
 
 TEST_F(RepeatedRelease, OfAServerThatRefusesConnectionsIsSentWhenItAcceptsThem) {
-    connect();
     acquire_and_silence();
     network.server(1).refuses = true;
     break_connections(network, 1);
@@ -212,7 +209,6 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
 
 // The current connection is not the one that has broken. Its rounds are over before the server answers.
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
-    connect();
     auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");  // its connection is the only one for the release
@@ -233,7 +229,7 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
 }
 
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundHasWaitedForItsRefusal) {
-    connect_and_acquire();
+    acquire_and_settle();
     auto& server = network.server(1);
     refuse_releases(server, "BUSY Redis is busy running a script.");
     release_without_waiting();
@@ -252,7 +248,6 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
             {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = owner}, .to = 2},
             std::move(limits));
     };
-    connect();
     auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");
@@ -280,7 +275,6 @@ void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
 
 // Its connection leads to a dead address, or its first packets were lost. New connections reach the node.
 TEST_F(RepeatedRelease, IsSentAgainIfItsConnectionIsNeverMade) {
-    connect();
     begin(Verb::set_if_absent, "r", "A", {}, 10min);
     settle();
     auto& server = network.server(1);
@@ -296,12 +290,10 @@ TEST_F(RepeatedRelease, IsSentAgainIfItsConnectionIsNeverMade) {
 }
 
 TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
-    connect();
     auto& server = network.server(1);
     for (const auto* const error : refusals)
         for (const bool waits : {true, false}) {
-            acquire("r", "A");
-            settle();
+            acquire_and_settle();
             refuse_releases(server, error);
             const auto& round = release("r", "A");
             if (waits) {
@@ -320,9 +312,7 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
 
 // The other rounds go on using the connection.
 TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
-    connect();
-    acquire("r", "A");
-    settle();
+    acquire_and_settle();
     auto& server = network.server(1);
     const auto before = server.connections();
     refuse_releases(server, "NOREPLICAS Not enough good replicas to write.");
@@ -339,12 +329,10 @@ TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
 }
 
 TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
-    connect();
     auto& server = network.server(1);
     for (const auto* const error :
          {"NOREPLICAS Not enough good replicas to write.", "LOADING Redis is loading its data."}) {
-        acquire("r", "A");
-        settle();
+        acquire_and_settle();
         refuse_releases(server, error);
         server.forget_log();
         release("r", "A");
@@ -358,9 +346,7 @@ TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
 
 // Nobody knows whether the error goes away.
 TEST_F(RepeatedRelease, IsGivenUpIfTheServerAnswersItWithAnUnknownErrorAgainAndAgain) {
-    connect();
-    acquire("r", "A");
-    settle();
+    acquire_and_settle();
     refuse_releases(network.server(1), "upstream failure");
     release("r", "A");
     acquire_for(20s);
@@ -369,7 +355,7 @@ TEST_F(RepeatedRelease, IsGivenUpIfTheServerAnswersItWithAnUnknownErrorAgainAndA
 
 // Otherwise the client would make new connections without a pause for ever.
 TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
-    connect_and_acquire();
+    acquire_and_settle();
     answer_releases_with_garbage(network, 1);
     release_without_waiting();
     run_for(1s);
@@ -384,7 +370,6 @@ struct RepeatedReleaseWrittenAtOnce : RepeatedRelease {
 // The server ends two connections. When the release of the first one is sent again on the second one, this
 // reads its last reply: the refusal of another release, which is to be sent again, too.
 TEST_F(RepeatedReleaseWrittenAtOnce, GoesOverAConnectionThatHasJustEnded) {
-    connect();
     auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");
@@ -445,7 +430,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesToAServerThatIsBusyForAMo
 
 // Another server does not answer at all.
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSilent) {
-    connect_and_acquire();
+    acquire_and_settle();
     make_busy(network.server(1));
     network.server(2).paused = true;
     release_without_waiting();

@@ -17,14 +17,18 @@ namespace {
 
 using testing::Pair;
 
-using SharedConnections = SharedWorld;
+using NewSharedConnections = SharedWorld;
+
+struct SharedConnections : SharedWorld {
+    void SetUp() override { connect(); }
+};
 
 /// Owns a round that the test advances itself.
 struct Nobody final : RoundDriver::Owner {
     void wake() noexcept override {}
 } nobody;
 
-TEST_F(SharedConnections, ManyRoundsUseOneConnectionToEachNode) {
+TEST_F(NewSharedConnections, ManyRoundsUseOneConnectionToEachNode) {
     for (int i = 0; i < 100; ++i) acquire("r" + std::to_string(i), "owner " + std::to_string(i));
     run();
     for (int i = 0; i < 100; ++i) {
@@ -36,7 +40,6 @@ TEST_F(SharedConnections, ManyRoundsUseOneConnectionToEachNode) {
 
 // D1.
 TEST_F(SharedConnections, EachRoundGetsTheReplyToItsOwnCommand) {
-    connect();
     for (std::size_t node = 0; node < size; ++node)
         for (int i = 0; i < 60; i += 3)
             network.server(node).redis->execute({"SET", "r" + std::to_string(i), "another"}, {});
@@ -51,7 +54,6 @@ TEST_F(SharedConnections, EachRoundGetsTheReplyToItsOwnCommand) {
 }
 
 TEST_F(SharedConnections, ARoundThatLeavesLeavesItsReplyBehind) {
-    connect();
     loop.forget(acquire("r", "A"));
     rounds.pop_back();
     auto& later = acquire("r", "B");
@@ -65,7 +67,6 @@ TEST_F(SharedConnections, ARoundThatLeavesLeavesItsReplyBehind) {
 
 // Each server sends a reply to the first of two commands, and the beginning of a reply to the second.
 TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehind) {
-    connect();
     for (std::size_t node = 0; node < size; ++node)
         network.server(node).refuses_command = [count = 0](const auto&) mutable {
             return ++count == 2 ? "$1\r\n" : "";
@@ -93,7 +94,6 @@ TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehi
 // D1, D4. The server executes the first of two commands that it got in one write, and freezes. The reply to
 // the second one comes while a release waits behind it for its own reply.
 TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSecondOnly) {
-    connect();
     network.server(2).redis->execute({"SET", "second", "another"},
                                      {});  // the vote of the frozen server decides
     auto& server = network.server(1);
@@ -128,7 +128,6 @@ TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSe
 
 // B5: a release is written behind its SET, even if this was given up.
 TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
-    connect();
     network.server(1).paused = true;
     const auto& given_up = begin(Verb::set_if_absent, "r", "A");
     const auto& query = begin(Verb::query, "r", "A");
@@ -150,7 +149,6 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
 
 // The SET of the first lock is pending on a draining connection. Only its own extension is not sent.
 TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
-    connect();
     acquire("second", "B");
     settle();
     auto& server = network.server(1);
@@ -180,7 +178,6 @@ TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
 }
 
 TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
-    connect();
     for (std::size_t node = 0; node < size; ++node) network.server(node).paused = node == 1;
     std::vector<SharedRound*> begun;
     for (int i = 0; i < 10; ++i) begun.push_back(&begin(Verb::query, "r" + std::to_string(i), "A"));
@@ -199,7 +196,6 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
 }
 
 TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
-    connect();
     acquire("r", "A");
     settle();
     network.server(1).paused = true;
@@ -213,7 +209,7 @@ TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
 }
 
 // The first connection breaks when the release is written, and the second one before it is established.
-TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
+TEST_F(NewSharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
     auto& server = network.server(1);
     server.paused = true;  // does not answer the handshake
     acquire("r", "A");
@@ -232,7 +228,7 @@ TEST_F(SharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
 
 // The node is silent, and the releases would become more and more.
 // The servers are frozen, and each lane tries once a second whether they run again.
-TEST_F(SharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogether) {
+TEST_F(NewSharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogether) {
     const auto configs = for_one_process(network.configs());
     std::deque<NodeGroup> lanes;
     for (int i = 0; i < 8; ++i)
@@ -257,7 +253,6 @@ TEST_F(SharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogether) 
 }
 
 TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgain) {
-    connect();
     auto& server = network.server(1);
     for (int i = 0; i < 80; ++i) {
         server.paused = true;
@@ -274,7 +269,6 @@ TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgai
 
 // As with own connections: if the release is answered late, the next probe would come after another pause.
 TEST_F(SharedConnections, AReleaseIsNoProbe) {
-    connect();
     network.server(1).paused = true;
     begin(Verb::query, "r", "A");
     run();
@@ -287,7 +281,6 @@ TEST_F(SharedConnections, AReleaseIsNoProbe) {
 
 // The failure was that of another lane. On this lane, the connection is in order, and goes on to be used.
 TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherLane) {
-    connect();
     acquire("r", "A");
     settle();
     loop.forget(begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false}));
@@ -303,7 +296,6 @@ TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherL
 
 // No round uses the connection any more when the server answers.
 TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASecond) {
-    connect();
     auto& server = network.server(1);
     server.latency = 3ms;
     server.answers[""] = "-BUSY Redis is busy running a script.\r\n";
@@ -318,7 +310,7 @@ TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASe
     EXPECT_LE(server.connections() - before, 30U) << "in ten seconds";
 }
 
-TEST_F(SharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
+TEST_F(NewSharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
     auto& server = network.server(1);
     server.paused = true;  // it accepts the connection, and does not answer the handshake
     begin(Verb::query, "r", "A");
@@ -337,7 +329,6 @@ TEST_F(SharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
 }
 
 TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
-    connect();
     network.server(1).paused = true;
     begin(Verb::query, "r", "A");
     run();
@@ -351,7 +342,6 @@ TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
 }
 
 TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
-    connect();
     network.server(1).paused = true;
     acquire("r", "A");
     begin(Verb::query, "r", "A");
@@ -420,7 +410,6 @@ TEST_F(ObservedSharedConnections, EndWithoutACauseWhenTheyHaveDrained) {
 }
 
 TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
-    connect();
     auto& server = network.server(0);
     acquire("r0", "A");
     (void)group.write_collected(network.clock().now());
@@ -438,7 +427,6 @@ TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
 
 // It mostly is the home node of the waiters. A waiter that a release wakes there finds the others free.
 TEST_F(SharedConnections, TheFirstNodeIsWrittenLast) {
-    connect();
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
     EXPECT_GT(network.server(0).executed().back().number, network.server(1).executed().back().number);
@@ -446,7 +434,6 @@ TEST_F(SharedConnections, TheFirstNodeIsWrittenLast) {
 }
 
 TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
-    connect();
     auto& server = network.server(0);
     server.paused = true;
     acquire("r0", "A");
@@ -465,7 +452,6 @@ TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
 }
 
 TEST_F(SharedConnections, AWriteHasABoundedNumberOfCommands) {
-    connect();
     auto& server = network.server(0);
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
@@ -476,7 +462,6 @@ TEST_F(SharedConnections, AWriteHasABoundedNumberOfCommands) {
 }
 
 TEST_F(SharedConnections, AWriteHasABoundedNumberOfBytes) {
-    connect();
     auto& server = network.server(0);
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
@@ -488,7 +473,6 @@ TEST_F(SharedConnections, AWriteHasABoundedNumberOfBytes) {
 }
 
 TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
-    connect();
     auto& server = network.server(0);
     server.paused = true;
     const auto& first = begin(Verb::query, "r", "A");
@@ -506,7 +490,6 @@ TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
 }
 
 TEST_F(SharedConnections, ANodeThatHangsWithACommandThatHasWaitedHasFailed) {
-    connect();
     auto& server = network.server(0);
     server.paused = true;
     for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
@@ -523,7 +506,6 @@ TEST_F(SharedConnections, ANodeThatHangsWithACommandThatHasWaitedHasFailed) {
 }
 
 TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
-    connect();
     auto& server = network.server(0);
     server.paused = true;
     std::vector<SharedRound*> begun;
@@ -538,7 +520,6 @@ TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
 
 // D1. The reply comes before the command is written.
 TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
-    connect();
     auto& server = network.server(0);
     server.latency = 10ms;
     server.instead = "+OK\r\n+OK\r\n";
@@ -567,7 +548,6 @@ TEST_F(SharedConnections, AllRepliesAreReadBeforeTheirNodeIsJudged) {
 
 // The server takes a part of the bytes. Then the process is suspended before it writes the rest.
 TEST_F(SharedConnections, ANodeIsNotJudgedByCommandsThatItCouldNotGet) {
-    connect();
     for (std::size_t node = 0; node < size; ++node) network.server(node).takes_at_once = 10;
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
@@ -587,7 +567,6 @@ TEST_F(ObservedSharedConnections, AreForgottenWhenTheyAreBrokenAndUnused) {
 
 // Each of them leaves the connection while the node lets the others continue.
 TEST_F(SharedConnections, AllCommandsThatWaitFailWithTheirConnection) {
-    connect();
     auto& server = network.server(0);
     server.paused = true;
     for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");

@@ -18,6 +18,7 @@ protected:
                                       ++asked;
                                       return Resolution::of_host("127.0.0.1", named);
                                   }}}} {}
+    void SetUp() override { connect(); }
     MemoryServer& server() { return network.server(0); }
     Clock::time_point write() { return group.write_collected(network.clock().now()); }
 
@@ -26,7 +27,6 @@ protected:
 };
 
 TEST_F(SharedFormerMaster, GetsTheCommandsThatAreReadyInOneWrite) {
-    connect();
     constexpr auto rounds = loop::RoundPlaces::size;  // a full loop
     for (std::size_t i = 0; i < rounds; ++i) acquire("r" + std::to_string(i), "A");
     (void)write();
@@ -36,7 +36,6 @@ TEST_F(SharedFormerMaster, GetsTheCommandsThatAreReadyInOneWrite) {
 }
 
 TEST_F(SharedFormerMaster, GetsNoLeaseBehindAnOutstandingCommand) {
-    connect();
     auto& server = this->server();
     server.latency = 10ms;
     acquire("r0", "A");
@@ -52,7 +51,6 @@ TEST_F(SharedFormerMaster, GetsNoLeaseBehindAnOutstandingCommand) {
 }
 
 TEST_F(SharedFormerMaster, GetsNoLeaseAfterASecondOfSilence) {
-    connect();
     network.pass(990ms);
     acquire("r0", "A");
     run();
@@ -69,7 +67,6 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterASecondOfSilence) {
 }
 
 TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
-    connect();
     acquire("r", "A");
     run();
     network.pass(1s);
@@ -83,7 +80,6 @@ TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
 
 // A description makes no lease, and its round is over before its turn comes.
 TEST_F(SharedFormerMaster, GetsTheDescriptionOfAHolderBehindAnOutstandingCommand) {
-    connect();
     auto& server = this->server();
     server.latency = 10ms;
     acquire("r", "A");
@@ -99,7 +95,6 @@ TEST_F(SharedFormerMaster, GetsTheDescriptionOfAHolderBehindAnOutstandingCommand
 // The reply to the release does not show that the server is still the master, so the connection is left. The
 // next one is being made when the round of the deletion ends.
 TEST_F(SharedFormerMaster, GetsTheDeletionOfADescriptionAfterASecondOfSilence) {
-    connect();
     network.pass(1s);
     release("r", "A");
     run();
@@ -109,7 +104,6 @@ TEST_F(SharedFormerMaster, GetsTheDeletionOfADescriptionAfterASecondOfSilence) {
 }
 
 TEST_F(SharedFormerMaster, IsLeftOnceTheSentinelsNameAnother) {
-    connect();
     server().paused = true;
     acquire("r0", "A");
     run();
@@ -125,7 +119,6 @@ TEST_F(SharedFormerMaster, IsLeftOnceTheSentinelsNameAnother) {
 
 // The acquisition waits for its turn behind an outstanding command. A waiter asks the Sentinels meanwhile.
 TEST_F(SharedFormerMaster, IsLeftByACommandThatWaits) {
-    connect();
     server().latency = 1h;
     release("r0", "A");
     (void)write();
@@ -140,7 +133,6 @@ TEST_F(SharedFormerMaster, IsLeftByACommandThatWaits) {
 
 // For example because the process was suspended between the two.
 TEST_F(SharedFormerMaster, GetsNoCollectedLeaseAfterASecondOfSilence) {
-    connect();
     const auto& round = acquire("r", "A");
     network.pass(1s);
     run();
@@ -149,7 +141,6 @@ TEST_F(SharedFormerMaster, GetsNoCollectedLeaseAfterASecondOfSilence) {
 }
 
 TEST_F(SharedFormerMaster, GetsNoRestOfALeaseAfterASecondOfSilence) {
-    connect();
     server().takes_at_once = 40;
     const auto& round = acquire("r", "A");
     (void)write();
@@ -162,7 +153,6 @@ TEST_F(SharedFormerMaster, GetsNoRestOfALeaseAfterASecondOfSilence) {
 
 // The server has just been thawed.
 TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
-    connect();
     server().paused = true;
     acquire("r0", "A");
     (void)write();
@@ -178,7 +168,6 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
 // The server answers the first of two commands that it got in one write, and freezes. This is no sign of life
 // while it owes the reply to the second one.
 TEST_F(SharedFormerMaster, GetsNoLeaseAfterOneOfTwoRepliesArrivedLate) {
-    connect();
     network.pass(500ms);
     server().pauses_after = 1;
     const auto& first = acquire("r0", "A");
@@ -196,7 +185,6 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterOneOfTwoRepliesArrivedLate) {
 
 // The replies that have come are signs of life, whatever has been collected behind them meanwhile.
 TEST_F(SharedFormerMaster, IsNotLeftWhileItAnswersUnderSteadyLoad) {
-    connect();
     server().latency = 10ms;
     const auto* acquisition = &acquire("r0", "A");
     (void)write();
