@@ -56,4 +56,8 @@ public:
     RedisNodes nodes;
 };
 
+struct OnACluster : testing::Test {
+    ClusterWorld world;
+};
+
 }  // namespace redlock::test

@@ -42,8 +42,7 @@ TEST(ACluster, LocksResourcesOfOneSlotTogether) {
                 ThrowsMessage<std::invalid_argument>(HasSubstr("\"a}b\"")));
 }
 
-TEST(OnACluster, ALeaderIsElectedWithoutAToken) {
-    ClusterWorld world;
+TEST_F(OnACluster, ALeaderIsElectedWithoutAToken) {
     Leader leader{world.nodes, "billing", {.ttl = 30s}};
     bool led = false;
     EXPECT_THAT(leader.run_once([&](const Term& term) {
@@ -57,8 +56,7 @@ TEST(OnACluster, ALeaderIsElectedWithoutAToken) {
 
 // One turn of the watchdog extends the locks of all servers. One slot has moved meanwhile. Another is being
 // moved, and only a round with one command follows ASK.
-TEST(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
-    ClusterWorld world;
+TEST_F(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
     Watchdog watchdog;
     std::list<Lock> locks;
     for (int i = 0; i < 30; ++i) {
@@ -75,8 +73,7 @@ TEST(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
 }
 
 // D10
-TEST(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
-    ClusterWorld world;
+TEST_F(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
     auto lock = world.lock(world.resource_of(0), {.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
     const auto moved = world.resource_of(1);
@@ -94,8 +91,7 @@ TEST(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(OnACluster, ManyThreadsLockAtOnce) {
-    ClusterWorld world;
+TEST_F(OnACluster, ManyThreadsLockAtOnce) {
     std::vector<std::jthread> threads;
     std::atomic<int> failures = 0;
     for (int thread = 0; thread < 16; ++thread)
@@ -110,8 +106,7 @@ TEST(OnACluster, ManyThreadsLockAtOnce) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(OnACluster, ALoopLocksAndItsWatchdogExtends) {
-    ClusterWorld world;
+TEST_F(OnACluster, ALoopLocksAndItsWatchdogExtends) {
     LoopClient client{std::vector{world.uri()}, {.node_timeout = 2s}};
     std::list<AsyncLock> locks;
     for (int i = 0; i < 20; ++i) {

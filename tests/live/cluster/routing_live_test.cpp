@@ -15,8 +15,7 @@ std::vector<std::string> verbs_of(const CommandMonitor& monitor) {
     return verbs;
 }
 
-TEST(OnACluster, EachResourceIsLockedAtTheServerOfItsSlot) {
-    ClusterWorld world;
+TEST_F(OnACluster, EachResourceIsLockedAtTheServerOfItsSlot) {
     for (std::size_t i = 0; i < world.masters; ++i) {
         const auto resource = world.resource_of(i);
         auto lock = world.lock(resource);
@@ -30,8 +29,7 @@ TEST(OnACluster, EachResourceIsLockedAtTheServerOfItsSlot) {
 }
 
 // Once the list of the servers is known, a Cluster costs what a server costs.
-TEST(OnACluster, ALockSendsTheSameCommandsAsOnAServer) {
-    ClusterWorld world;
+TEST_F(OnACluster, ALockSendsTheSameCommandsAsOnAServer) {
     LiveWorld plain{1};
     ASSERT_TRUE(world.warm_up());
     ASSERT_TRUE(plain.warm_up());
@@ -49,23 +47,20 @@ TEST(OnACluster, ALockSendsTheSameCommandsAsOnAServer) {
     EXPECT_THAT(verbs_of(other), testing::IsEmpty());
 }
 
-TEST(OnACluster, TheListComesFromAnySeedThatAnswers) {
-    ClusterWorld world;
+TEST_F(OnACluster, TheListComesFromAnySeedThatAnswers) {
     world[0].kill();
     auto lock = world.lock(world.resource_of(1));
     const auto result = lock.try_acquire();
     EXPECT_THAT(result, Succeeds()) << result.nodes()[0].detail;
 }
 
-TEST(OnACluster, OneSeedIsEnough) {
-    ClusterWorld world;
+TEST_F(OnACluster, OneSeedIsEnough) {
     RedisNodes nodes{{"redis+cluster://" + world[2].name()}, {.node_timeout = 2s}};
     Lock lock{nodes, world.resource_of(0)};
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-TEST(OnACluster, AMovedSlotIsFoundAtOnceAndRemembered) {
-    ClusterWorld world;
+TEST_F(OnACluster, AMovedSlotIsFoundAtOnceAndRemembered) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
     RedisClusterServers::move_slot(slot_of(resource), world[0], world[1]);
@@ -78,8 +73,7 @@ TEST(OnACluster, AMovedSlotIsFoundAtOnceAndRemembered) {
     for (const auto& words : monitor.commands()) EXPECT_EQ(words.front(), "CLUSTER");
 }
 
-TEST(OnACluster, AHeldLockSurvivesTheMoveOfItsSlot) {
-    ClusterWorld world;
+TEST_F(OnACluster, AHeldLockSurvivesTheMoveOfItsSlot) {
     const auto resource = world.resource_of(0);
     for (const std::size_t to : {1U, 2U, 0U}) {
         auto lock = world.lock(resource, {.ttl = 1min});
@@ -98,8 +92,7 @@ TEST(OnACluster, AHeldLockSurvivesTheMoveOfItsSlot) {
 }
 
 // The slot is being moved, and its keys are at the new server already (ASK).
-TEST(OnACluster, ALockIsAcquiredAndReleasedWhileItsSlotIsBeingMoved) {
-    ClusterWorld world;
+TEST_F(OnACluster, ALockIsAcquiredAndReleasedWhileItsSlotIsBeingMoved) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
     RedisClusterServers::begin_move(slot_of(resource), world[0], world[1]);
@@ -113,8 +106,7 @@ TEST(OnACluster, ALockIsAcquiredAndReleasedWhileItsSlotIsBeingMoved) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(OnACluster, AHeldLockSurvivesTheMoveOfItsKey) {
-    ClusterWorld world;
+TEST_F(OnACluster, AHeldLockSurvivesTheMoveOfItsKey) {
     const auto resource = world.resource_of(0);
     auto lock = world.lock(resource, {.ttl = 1min});
     ASSERT_THAT(lock.try_acquire(), Succeeds());
@@ -127,8 +119,7 @@ TEST(OnACluster, AHeldLockSurvivesTheMoveOfItsKey) {
 }
 
 // One of the two keys is at each server, so no server can execute the script (TRYAGAIN).
-TEST(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) {
-    ClusterWorld world;
+TEST_F(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) {
     const auto tag = world.resource_of(0);
     const std::vector<std::string> resources{"{" + tag + "}:1", "{" + tag + "}:2"};
     Lock lock{world.nodes, resources, {.ttl = 10min}};
@@ -148,8 +139,7 @@ TEST(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) {
 }
 
 // The connection of unlock() is not read before the next round.
-TEST(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
-    ClusterWorld world;
+TEST_F(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
     auto lock = world.lock(resource, {.ttl = 10min});
@@ -162,7 +152,7 @@ TEST(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
     }));
 }
 
-TEST(OnACluster, TheLastReleaseFollowsItsSlotWhenTheNodesAreDestroyed) {
+TEST(ACluster, TheLastReleaseFollowsItsSlotWhenTheNodesAreDestroyed) {
     RedisClusterServers servers;
     const std::string resource = "foo";
     auto& from = servers.first_master_of(slot_of(resource));
@@ -178,8 +168,7 @@ TEST(OnACluster, TheLastReleaseFollowsItsSlotWhenTheNodesAreDestroyed) {
     EXPECT_EQ(holder(to, resource), "(nil)");
 }
 
-TEST(OnACluster, AServerMayLeaveOutTheHost) {
-    ClusterWorld world;
+TEST_F(OnACluster, AServerMayLeaveOutTheHost) {
     for (auto& server : world)
         ASSERT_EQ(server.command({"CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"}),
                   "OK");
@@ -193,8 +182,7 @@ TEST(OnACluster, AServerMayLeaveOutTheHost) {
 }
 
 // An ACL without CLUSTER NODES.
-TEST(OnACluster, WithoutTheListTheServersAreFoundByMoved) {
-    ClusterWorld world;
+TEST_F(OnACluster, WithoutTheListTheServersAreFoundByMoved) {
     for (auto& server : world)
         ASSERT_EQ(server.command({"ACL", "SETUSER", "few", "on", ">pw", "~*", "+set", "+get", "+del", "+eval",
                                   "+evalsha", "+ping", "+asking", "+pexpire", "+pttl"}),
@@ -209,8 +197,7 @@ TEST(OnACluster, WithoutTheListTheServersAreFoundByMoved) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(OnACluster, ASlotWithoutAMasterIsATransientFailure) {
-    ClusterWorld world;
+TEST_F(OnACluster, ASlotWithoutAMasterIsATransientFailure) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
     const auto slot = std::to_string(slot_of(resource));
@@ -222,7 +209,7 @@ TEST(OnACluster, ASlotWithoutAMasterIsATransientFailure) {
     EXPECT_TRUE(wait_until([&] { return static_cast<bool>(world.lock(resource).try_acquire()); }));
 }
 
-TEST(OnACluster, ADeadServerStopsOnlyTheLocksOfItsSlots) {
+TEST(AClusterWithAShortTimeout, ADeadServerStopsOnlyTheLocksOfItsSlots) {
     ClusterWorld world{RedisClusterServers::Replicas::none, {.node_timeout = 500ms}};
     for (auto& server : world)
         ASSERT_EQ(server.command({"CONFIG", "SET", "cluster-require-full-coverage", "no"}), "OK");
@@ -240,7 +227,7 @@ TEST(OnACluster, ADeadServerStopsOnlyTheLocksOfItsSlots) {
     world[1].restart();
 }
 
-TEST(OnACluster, APromotedReplicaIsFound) {
+TEST(AClusterWithReplicas, APromotedReplicaIsFound) {
     ClusterWorld world{RedisClusterServers::Replicas::one_each, {.node_timeout = 500ms}};
     ASSERT_TRUE(world.warm_up());
     world[1].kill();
@@ -252,7 +239,7 @@ TEST(OnACluster, APromotedReplicaIsFound) {
 }
 
 // The former master does not say that it was replaced.
-TEST(OnACluster, AReleaseOnAFrozenServerReachesItsPromotedReplica) {
+TEST(AClusterWithReplicas, AReleaseOnAFrozenServerReachesItsPromotedReplica) {
     ClusterWorld world{RedisClusterServers::Replicas::one_each, {.node_timeout = 500ms}};
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(1);
@@ -271,7 +258,7 @@ TEST(OnACluster, AReleaseOnAFrozenServerReachesItsPromotedReplica) {
 }
 
 // The other servers work, so a round on them must not wait for the frozen one.
-TEST(OnACluster, AFrozenServerDelaysOneOperation) {
+TEST(AClusterWithAShortTimeout, AFrozenServerDelaysOneOperation) {
     ClusterWorld world{RedisClusterServers::Replicas::none, {.node_timeout = 1s}};
     for (auto& server : world)
         ASSERT_EQ(server.command({"CONFIG", "SET", "cluster-require-full-coverage", "no"}), "OK");
