@@ -1,6 +1,8 @@
 // AsyncLeader in a loop in virtual time: the rules of Leader, without blocking.
 #include "in_a_loop.hpp"
-#include "leadership.hpp"
+#include "leader_reports.hpp"
+
+#include <redlock/async_leader.hpp>
 
 #include <memory>
 #include <optional>
@@ -13,17 +15,7 @@
 namespace redlock::test::async_leader_test {
 namespace {
 
-constexpr auto ttl = LeaderWorld::ttl;
-constexpr auto margin = LeaderWorld::margin;
-
-struct LeadershipInALoop : testing::Test, LoopWorld {
-    LeaderOptions options() {
-        return {.ttl = ttl,
-                .margin = margin,
-                .longest_pause = 8s,
-                .on_error = [this](const std::exception_ptr& error) { errors.push_back(what(error)); },
-                .on_failure = [this](const Result& result) { failures.push_back(result); }};
-    }
+struct LeadershipInALoop : testing::Test, LoopWorld, LeaderReports {
     /// Runs the leader. Its work keeps the term until the test ends it.
     void run_leader() {
         leader->run([this](AsyncTerm it) { terms.push_back(std::move(it)); }, report_end());
@@ -35,9 +27,7 @@ struct LeadershipInALoop : testing::Test, LoopWorld {
 
     std::optional<AsyncLeader> leader{std::in_place, of_loop, the_resource, options()};
     std::vector<AsyncTerm> terms;
-    std::vector<std::string> errors;
     std::vector<std::string> ends;
-    std::vector<Result> failures;
 };
 
 // ---- A term

@@ -2,6 +2,7 @@
 // lets time pass, and its reports.
 #pragma once
 
+#include "leader_reports.hpp"
 #include "watched.hpp"
 
 #include <redlock/async_leader.hpp>
@@ -17,14 +18,6 @@
 #include <vector>
 
 namespace redlock::test {
-
-inline std::string what(const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& caught) {
-        return caught.what();
-    }
-}
 
 /// A Leader, or an AsyncLeader that runs the loop until it has ended. In both cases, time can pass in the
 /// work.
@@ -94,19 +87,13 @@ private:
     std::optional<AsyncLeader> async_{};
 };
 
-struct LeaderWorld : WatchedLocks {
-    static constexpr auto ttl = 15s;
-    static constexpr auto margin = 3s;
-
+struct LeaderWorld : WatchedLocks, LeaderReports {
     using WatchedLocks::WatchedLocks;
 
     LeaderOptions options() {
-        return {.ttl = ttl,
-                .margin = margin,
-                .longest_pause = 8s,
-                .watchdog = world.watchdog(),
-                .on_error = [this](const std::exception_ptr& error) { errors.push_back(what(error)); },
-                .on_failure = [this](const Result& result) { failures.push_back(result); }};
+        auto its = LeaderReports::options();
+        its.watchdog = world.watchdog();
+        return its;
     }
     AnyLeader candidate(LeaderOptions its) { return {world, std::move(its)}; }
 
@@ -124,8 +111,6 @@ struct LeaderWorld : WatchedLocks {
 
     AnyLeader leader{world, options()};
     std::stop_source stop;
-    std::vector<std::string> errors;
-    std::vector<Result> failures;
     int terms = 0;
 };
 

@@ -1,6 +1,7 @@
 // The sequence of a leader's terms: each row of the table in term_sequence.hpp, and the outcomes of terms.
 #include "lock/term_sequence.hpp"
 
+#include "leader_reports.hpp"
 #include "result_matchers.hpp"
 #include "seeded_entropy.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 using detail::TermSequence;
 using State = TermSequence::State;
 
-constexpr auto margin = 3s;
+constexpr auto margin = LeaderReports::margin;
 constexpr std::array all_states{State::idle,      State::campaigning, State::leading,
                                 State::resigning, State::resigned,    State::pausing};
 
@@ -32,7 +33,7 @@ std::exception_ptr broken(const char* what = "broken") {
     return std::make_exception_ptr(std::runtime_error{what});
 }
 
-struct Sequence {
+struct Sequence : LeaderReports {
     /// Leads to this state from idle. `lost` is stopped if the leadership was lost.
     void go_to(State state) {
         if (state == State::idle) return;
@@ -67,21 +68,8 @@ struct Sequence {
 
     std::stop_source stop{};
     std::stop_source lost{};
-    std::vector<std::string> errors{};
-    std::vector<Result> failures{};
     SeededEntropy entropy{1};
-    LeaderOptions options{.margin = margin,
-                          .retry = {.delay = 1s},
-                          .longest_pause = 8s,
-                          .on_error =
-                              [this](const std::exception_ptr& error) {
-                                  try {
-                                      std::rethrow_exception(error);
-                                  } catch (const std::exception& caught) {
-                                      errors.emplace_back(caught.what());
-                                  }
-                              },
-                          .on_failure = [this](const Result& result) { failures.push_back(result); }};
+    LeaderOptions options = LeaderReports::options();
     TermSequence it{options, entropy};
 };
 
