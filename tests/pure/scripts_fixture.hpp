@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "wire/scripts.hpp"
@@ -16,6 +17,7 @@ namespace redlock::test {
 
 using std::chrono::microseconds;
 using support::RedisModel;
+using testing::Pair;
 using Words = std::vector<std::string>;
 
 inline const std::string me = "me";
@@ -87,6 +89,9 @@ struct Scripts : testing::Test {
     }
     static bool is_of_data(std::string_view key) { return key == "marker" || key.starts_with("count:"); }
     milliseconds ttl(const std::string& key) { return milliseconds{std::stoll(ask({"PTTL", key}))}; }
+    std::pair<std::string, milliseconds> value_and_ttl(const std::string& key) {
+        return {value(key), ttl(key)};
+    }
 
     RedisModel redis{"run"};
     microseconds now = 1'760'000'000s + 123'456us;

@@ -47,8 +47,8 @@ struct Readers : Scripts {
 TEST_F(Readers, CanHoldAResourceTogether) {
     EXPECT_EQ(share("A", 10s), "1");
     EXPECT_EQ(share("B", 5s), "1");
-    EXPECT_EQ(value("a"), marker);
-    EXPECT_EQ(ttl("a"), 10s) << "the ttl of the reader that expires last, not of the newest reader";
+    EXPECT_THAT(value_and_ttl("a"), Pair(marker, 10s))
+        << "the ttl of the reader that expires last, not of the newest reader";
     EXPECT_EQ(ttl("readers"), 10s);
 }
 
@@ -56,8 +56,7 @@ TEST_F(Readers, AreExcludedByAnOrdinaryLock) {
     hold("a", "you", 5s);
     EXPECT_EQ(share("A"), "0");
     EXPECT_EQ(share_and_count("A"), "0");
-    EXPECT_EQ(value("a"), "you");
-    EXPECT_EQ(ttl("a"), 5s);
+    EXPECT_THAT(value_and_ttl("a"), Pair("you", 5s));
     EXPECT_EQ(redis.keys().size(), 1U);
 }
 
@@ -154,8 +153,7 @@ TEST_F(Readers, AreReleasedOneByOne) {
     share("A", 10s);
     share("B", 5s);
     EXPECT_EQ(leave("A"), "1");
-    EXPECT_EQ(value("a"), marker);
-    EXPECT_EQ(ttl("a"), 5s) << "the ttl of the remaining readers";
+    EXPECT_THAT(value_and_ttl("a"), Pair(marker, 5s)) << "the ttl of the remaining readers";
     EXPECT_EQ(leave("A"), "0");
     EXPECT_EQ(leave("B"), "1");
     EXPECT_TRUE(redis.keys().empty());

@@ -22,8 +22,8 @@ TEST_F(Waiters, AreWokenByTheReleaseFirstComeFirstServed) {
     EXPECT_EQ(release(me), "3");
     EXPECT_THAT(heard, ElementsAre("redlock:wake:y|1"));
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:x|1"));
-    EXPECT_EQ(value("a"), "redlock:wake:y|1");
-    EXPECT_EQ(ttl("a"), 100ms) << "a reservation lasts that long, and no longer";
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:y|1", 100ms))
+        << "a reservation lasts that long, and no longer";
     now += 101ms;
     EXPECT_EQ(value("a"), "(nil)");
 }
@@ -167,8 +167,7 @@ TEST_F(Waiters, AreWokenEvenIfThereIsAStrayKey) {
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "2");
     EXPECT_THAT(heard, ElementsAre("redlock:wake:x|1"));
-    EXPECT_EQ(value("a"), "you");
-    EXPECT_EQ(ttl("a"), 5s);
+    EXPECT_THAT(value_and_ttl("a"), Pair("you", 5s));
 }
 
 TEST_F(Waiters, AreNotWokenIfOneIsAlreadyWoken) {
@@ -176,8 +175,7 @@ TEST_F(Waiters, AreNotWokenIfOneIsAlreadyWoken) {
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "0");
     EXPECT_THAT(heard, IsEmpty());
-    EXPECT_EQ(value("a"), "redlock:wake:y|7");
-    EXPECT_EQ(ttl("a"), 50ms);
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:y|7", 50ms));
 }
 
 TEST_F(Waiters, AreNotWokenTwiceByOneRelease) {
@@ -240,8 +238,7 @@ TEST_F(Waiters, PassOnTheirReservationIfTheyWithdraw) {
     hold("a", "redlock:wake:y|1", 100ms);
     queue("redlock:wake:x|1");
     EXPECT_EQ(withdraw("redlock:wake:y|1"), "3");
-    EXPECT_EQ(value("a"), "redlock:wake:x|1");
-    EXPECT_EQ(ttl("a"), 100ms);
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:x|1", 100ms));
 }
 
 // A release has woken y, but could not reserve the resource for it, because a key stood there. Nobody else
@@ -263,8 +260,7 @@ TEST_F(Waiters, KeepTheReservationOfAnotherIfTheyWithdraw) {
     queue("redlock:wake:y|1");
     queue("redlock:wake:x|1");
     EXPECT_EQ(withdraw("redlock:wake:y|1"), "0");
-    EXPECT_EQ(value("a"), "redlock:wake:z|1");
-    EXPECT_EQ(ttl("a"), 70ms);
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:z|1", 70ms));
     EXPECT_THAT(heard, IsEmpty());
 }
 
@@ -286,8 +282,7 @@ TEST_F(Waiters, LearnWhoHoldsTheResource) {
 
 TEST_F(Waiters, ReserveAFreeResourceInTheirTurn) {
     EXPECT_EQ(enter("redlock:wake:x|1"), "RESERVED");
-    EXPECT_EQ(value("a"), "redlock:wake:x|1");
-    EXPECT_EQ(ttl("a"), 100ms);
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:x|1", 100ms));
     EXPECT_THAT(heard, IsEmpty()) << "it need not be told";
     EXPECT_THAT(queued(), IsEmpty());
     EXPECT_EQ(enter("redlock:wake:x|1"), "RESERVED") << "once more";
@@ -426,8 +421,7 @@ TEST_F(Waiters, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
     hold("a", "you", 1h);
     ask({"SET", "queue:a:signs", "theirs"});
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
-    EXPECT_EQ(value("queue:a:signs"), "theirs");
-    EXPECT_EQ(ttl("queue:a:signs"), -1ms);
+    EXPECT_THAT(value_and_ttl("queue:a:signs"), Pair("theirs", -1ms));
     redis.keys().erase("queue:a:signs");
     ask({"ZADD", "queue:a:signs", "1", "theirs"});
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
@@ -515,8 +509,7 @@ TEST_F(Waiters, UseTheReservationOfTheirFormerTicket) {
     hold("a", "redlock:wake:x|1", 70ms);
     queue("redlock:wake:y|1", 8s);
     EXPECT_EQ(enter("redlock:wake:z|1", 9s, "1", "redlock:wake:x|1"), "RESERVED");
-    EXPECT_EQ(value("a"), "redlock:wake:z|1");
-    EXPECT_EQ(ttl("a"), 100ms);
+    EXPECT_THAT(value_and_ttl("a"), Pair("redlock:wake:z|1", 100ms));
     hold("a", "you", 70ms);
     EXPECT_THAT(enter("redlock:wake:w|1", 9s, "1", "redlock:wake:z|1"), HasSubstr(" 0 holder"));
     EXPECT_EQ(value("a"), "you");
@@ -528,8 +521,7 @@ TEST_F(Waiters, LeaveTheQueueWithTheirAttempt) {
     queue("redlock:wake:x|1", 1us);
     queue("redlock:wake:y|1");
     EXPECT_EQ(leave_and_set("redlock:wake:x|1"), "1");
-    EXPECT_EQ(value("a"), me);
-    EXPECT_EQ(ttl("a"), 10s);
+    EXPECT_THAT(value_and_ttl("a"), Pair(me, 10s));
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:y|1"));
 }
 
@@ -537,8 +529,7 @@ TEST_F(Waiters, LeaveTheQueueWithTheirAttempt) {
 TEST_F(Waiters, ReplaceTheirReservationForAWholeTtl) {
     hold("a", "redlock:wake:x|1", 100ms);
     EXPECT_EQ(leave_and_set("redlock:wake:x|1"), "1");
-    EXPECT_EQ(value("a"), me);
-    EXPECT_EQ(ttl("a"), 10s);
+    EXPECT_THAT(value_and_ttl("a"), Pair(me, 10s));
 }
 
 TEST_F(Waiters, AreRefusedByAHolderAndByTheReservationOfAnother) {
@@ -546,8 +537,7 @@ TEST_F(Waiters, AreRefusedByAHolderAndByTheReservationOfAnother) {
         hold("a", other, 70ms);
         queue("redlock:wake:x|1");
         EXPECT_EQ(leave_and_set("redlock:wake:x|1"), "0");
-        EXPECT_EQ(value("a"), other);
-        EXPECT_EQ(ttl("a"), 70ms);
+        EXPECT_THAT(value_and_ttl("a"), Pair(other, 70ms));
         EXPECT_THAT(queued(), IsEmpty());
     }
 }
@@ -574,10 +564,8 @@ TEST_F(Waiters, AreCounted) {
     hold("a", "redlock:wake:x|1", 100ms);
     queue("redlock:wake:x|1");
     EXPECT_EQ(leave_and_count("redlock:wake:x|1"), "42");
-    EXPECT_EQ(value("a"), me);
-    EXPECT_EQ(ttl("a"), 10s);
-    EXPECT_EQ(value("count:a"), "42");
-    EXPECT_EQ(ttl("count:a"), keep);
+    EXPECT_THAT(value_and_ttl("a"), Pair(me, 10s));
+    EXPECT_THAT(value_and_ttl("count:a"), Pair("42", keep));
     EXPECT_THAT(queued(), IsEmpty());
     EXPECT_EQ(leave_and_count("redlock:wake:x|1"), "0") << "held";
     EXPECT_EQ(value("count:a"), "42");

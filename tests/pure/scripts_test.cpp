@@ -100,8 +100,7 @@ TEST_F(ReleaseWithinMinHold, ReplacesOnlyItsOwnKeys) {
         EXPECT_EQ(value(key), "redlock:min-hold");
         EXPECT_EQ(ttl(key), 7s);
     }
-    EXPECT_EQ(value("b"), "you");
-    EXPECT_EQ(ttl("b"), 5s);
+    EXPECT_THAT(value_and_ttl("b"), Pair("you", 5s));
     EXPECT_EQ(value("d"), "(nil)");
 }
 
@@ -109,8 +108,7 @@ TEST_F(ReleaseWithinMinHold, ReplacesItsOwnKeysBesideAKeyOfAnotherType) {
     hold("b", me, 60s);
     ask({"RPUSH", "a", "x"});
     EXPECT_EQ(hold_remaining({"a", "b"}, 7s), "(error) WRONGTYPE a holds no lock");
-    EXPECT_EQ(value("b"), "redlock:min-hold");
-    EXPECT_EQ(ttl("b"), 7s);
+    EXPECT_THAT(value_and_ttl("b"), Pair("redlock:min-hold", 7s));
 }
 
 // A script may use SET although the server has reached maxmemory, if it has written before.
@@ -203,8 +201,7 @@ TEST_F(SetAndCount, BeginsANewCounterWithTheTime) {
 TEST_F(SetAndCount, IncrementsTheCounterAndRenewsItsExpiry) {
     hold("count:a", "41", 5s);
     EXPECT_EQ(acquire_and_count({"a"}), "42");
-    EXPECT_EQ(value("count:a"), "42");
-    EXPECT_EQ(ttl("count:a"), keep);
+    EXPECT_THAT(value_and_ttl("count:a"), Pair("42", keep));
 }
 
 // All counters are set to the largest one plus one, wherever that is in the list.
@@ -236,8 +233,7 @@ TEST_F(SetAndCount, CountsNothingIfOneResourceIsHeld) {
         hold("count:a", "41", 5s);
         EXPECT_EQ(acquire_and_count({"a", "b"}), "0");
         EXPECT_EQ(redis.keys().size(), 2U);
-        EXPECT_EQ(value("count:a"), "41");
-        EXPECT_EQ(ttl("count:a"), 5s);
+        EXPECT_THAT(value_and_ttl("count:a"), Pair("41", 5s));
     }
 }
 
