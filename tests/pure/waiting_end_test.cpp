@@ -19,14 +19,17 @@ struct EndOfWaiting : Waiting {
     }
 };
 
+struct EndOfWaitingForOthers : EndOfWaiting {
+    EndOfWaitingForOthers() { others_hold(); }
+};
+
 struct EndOfWaitingWithoutIdle : Waiting {
     EndOfWaitingWithoutIdle() : Waiting(3, {.node_timeout = 50ms, .max_idle = 0}) {}
 };
 
 // ---- Its end
 
-TEST_F(EndOfWaiting, LeavesTheQueueAfterAStop) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, LeavesTheQueueAfterAStop) {
     std::stop_source stop;
     after(50ms, [&] {
         EXPECT_THAT(queued(0), SizeIs(1));
@@ -41,8 +44,7 @@ TEST_F(EndOfWaiting, LeavesTheQueueAfterAStop) {
 }
 
 // The home takes the connection and says nothing. No other node is tried once a stop is requested.
-TEST_F(EndOfWaiting, DoesNotBeginToListenAfterAStop) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, DoesNotBeginToListenAfterAStop) {
     alice.contended().set("r", true);
     network.server(0).paused = true;
     std::stop_source stop;
@@ -54,8 +56,7 @@ TEST_F(EndOfWaiting, DoesNotBeginToListenAfterAStop) {
     EXPECT_THAT(verbs(1), IsEmpty());
 }
 
-TEST_F(EndOfWaiting, EndsWithAnAttemptAndThenLeavesTheQueue) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, EndsWithAnAttemptAndThenLeavesTheQueue) {
     const auto took = time_of([&] {
         const auto result = lock(alice).acquire_for(300ms);
         EXPECT_EQ(result.error(), Errc::held_by_other);
@@ -70,8 +71,7 @@ TEST_F(EndOfWaiting, EndsWithAnAttemptAndThenLeavesTheQueue) {
 }
 
 // A release wakes the waiter in the last attempt of that waiter, which other nodes have already refused.
-TEST_F(EndOfWaiting, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
     ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     after(50ms, [&] {
         network.server(0).before_command = [&](const Words& words) {
@@ -105,8 +105,7 @@ TEST_F(EndOfWaiting, WakesTheNextWaiterIfStoppedDuringTheAttempt) {
     EXPECT_EQ(verbs(0).back(), "wake");
 }
 
-TEST_F(EndOfWaiting, PassesOnItsReservationIfStoppedBeforeTheAttempt) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, PassesOnItsReservationIfStoppedBeforeTheAttempt) {
     std::stop_source stop;
     std::string reserved;
     after(50ms, [&] {
@@ -122,8 +121,7 @@ TEST_F(EndOfWaiting, PassesOnItsReservationIfStoppedBeforeTheAttempt) {
 }
 
 // The question would put it back, did the attempt overtake it.
-TEST_F(EndOfWaiting, LeavesNoTicketAtAHangingHomeNode) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, LeavesNoTicketAtAHangingHomeNode) {
     auto& home = network.server(0);
     home.before_command = [&](const Words& words) {
         home.paused = home.paused || words.front() == "SUBSCRIBE";
@@ -134,8 +132,7 @@ TEST_F(EndOfWaiting, LeavesNoTicketAtAHangingHomeNode) {
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
-TEST_F(EndOfWaiting, BlamesNoNodeIfTheCallerHasTooLittleTime) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, BlamesNoNodeIfTheCallerHasTooLittleTime) {
     auto mine = lock(alice);
     EXPECT_FALSE(mine.try_acquire());
     network.server(0).unreachable = true;
@@ -208,13 +205,11 @@ TEST_F(EndOfWaitingAmongFive, IsNotBeforeTheDeadline) {
     EXPECT_THAT(time_of([&] { (void)lock(alice).acquire_for(200ms); }), IsBetween(180ms, 205ms));
 }
 
-TEST_F(EndOfWaiting, LastsAsLongAsThePausesOfItsAttempts) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, LastsAsLongAsThePausesOfItsAttempts) {
     expect_refusal_after(300ms, {.attempts = 4, .delay = 100ms});
 }
 
-TEST_F(EndOfWaiting, ComesAtTheTimeoutOfTheQueueWithAnyNumberOfAttempts) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, ComesAtTheTimeoutOfTheQueueWithAnyNumberOfAttempts) {
     for (const int attempts : {1, 4, 1000}) {
         SCOPED_TRACE(attempts);
         expect_refusal_after(700ms, {.attempts = attempts, .delay = 100ms}, {.queue_timeout = 700ms});
@@ -222,9 +217,8 @@ TEST_F(EndOfWaiting, ComesAtTheTimeoutOfTheQueueWithAnyNumberOfAttempts) {
 }
 
 // The pauses would be longer than the time in the queue.
-TEST_F(EndOfWaiting, LastsForTheTimeoutOfTheQueueIfNoNodeKeepsOne) {
+TEST_F(EndOfWaitingForOthers, LastsForTheTimeoutOfTheQueueIfNoNodeKeepsOne) {
     for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
-    others_hold();
     expect_refusal_after(700ms, {.delay = 10s}, {.queue_timeout = 700ms});
 }
 
@@ -238,8 +232,7 @@ TEST_F(EndOfWaiting, LastsLongerThanTheTimeoutOfTheQueueForDeadlinesAndMutexes) 
     EXPECT_TRUE(mine.valid());
 }
 
-TEST_F(EndOfWaiting, DoesNotBeginWithATimeoutOfZero) {
-    others_hold();
+TEST_F(EndOfWaitingForOthers, DoesNotBeginWithATimeoutOfZero) {
     auto mine = lock(alice, {.attempts = 3, .delay = 100ms}, {.queue_timeout = 0ms});
     const auto result = mine.acquire();
     EXPECT_EQ(result.error(), Errc::held_by_other);
@@ -436,11 +429,10 @@ TEST_F(EndOfWaiting, ContinuesAtAnotherNodeAfterAnInvalidReply) {
     EXPECT_THAT(all(1, "enter"), SizeIs(1));
 }
 
-TEST_F(EndOfWaiting, ReportsWhyThereIsNoQueue) {
+TEST_F(EndOfWaitingForOthers, ReportsWhyThereIsNoQueue) {
     forbid(0, {"enter"});
     network.server(1).answers["SUBSCRIBE"] = "-NOPERM no\tchannel\r\n";
     forbid(2, {"enter"});
-    others_hold();
     auto mine = lock(alice);
     for (int i = 0; i < 2; ++i) {  // also while the nodes are left alone for a minute
         const auto result = mine.acquire_for(300ms);
@@ -453,9 +445,8 @@ TEST_F(EndOfWaiting, ReportsWhyThereIsNoQueue) {
     }
 }
 
-TEST_F(EndOfWaiting, DoesNotReportNodesWithoutAQueueAfterAWait) {
+TEST_F(EndOfWaitingForOthers, DoesNotReportNodesWithoutAQueueAfterAWait) {
     for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
-    others_hold();
     after(30s, [&] {
         for (std::size_t node = 0; node < size; ++node) network.server(node).answers.clear();
     });
@@ -466,9 +457,8 @@ TEST_F(EndOfWaiting, DoesNotReportNodesWithoutAQueueAfterAWait) {
 
 // A missing permission costs the waiters their message, never the release.
 // What stands under the queue's name of one resource is no reason to leave the home with the others.
-TEST_F(EndOfWaiting, ContinuesAtAnotherNodeForOneResourceOnly) {
+TEST_F(EndOfWaitingForOthers, ContinuesAtAnotherNodeForOneResourceOnly) {
     ask(0, {"SET", "{r}:queue", "no queue"});
-    others_hold();
     EXPECT_FALSE(lock(alice).acquire_for(100ms));
     EXPECT_THAT(queued(1), IsEmpty());
     EXPECT_THAT(all(1, "enter"), Not(IsEmpty())) << "the next node is the home";
@@ -479,9 +469,8 @@ TEST_F(EndOfWaiting, ContinuesAtAnotherNodeForOneResourceOnly) {
     EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
 }
 
-TEST_F(EndOfWaiting, ReportsThatNoNodeHasAQueueOfTheRightType) {
+TEST_F(EndOfWaitingForOthers, ReportsThatNoNodeHasAQueueOfTheRightType) {
     for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "{r}:queue", "no queue"});
-    others_hold();
     const auto result = lock(alice).acquire_for(300ms);
     ASSERT_THAT(result.queue_refusals(), SizeIs(3));
     for (const auto& node : result.queue_refusals()) EXPECT_EQ(node.cause, Errc::wrong_type);
