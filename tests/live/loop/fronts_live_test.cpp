@@ -43,7 +43,8 @@ TYPED_TEST(LockOnServers, IsAcquiredExtendedAndReleased) {
 TYPED_TEST(LockOnServers, WaitsForAThreadWithinItsTime) {
     redlock::Lock other{this->nodes, "orders:42"};
     ASSERT_TRUE(other.acquire());
-    auto lock = this->lock({.retry = {.delay = 20ms}});
+    auto lock = this->lock({.retry = {.attempts = 3, .delay = 20ms}});
+    EXPECT_EQ(lock.acquire().attempts(), 3);
     const auto refused = lock.acquire_for(1s);
     EXPECT_EQ(refused.error(), Errc::held_by_other);
     EXPECT_GT(refused.attempts(), 1);
