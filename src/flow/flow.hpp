@@ -287,8 +287,8 @@ private:
 /// The memory for all frames of any operation. The tests check that it suffices.
 inline constexpr std::size_t memory_of_frames = 2048;
 
-/// An operation of the blocking front. Its frames and votes need no heap: there is also room for the votes of
-/// an attempt and of its release, with 64 bytes each for what is stored beside a Tally.
+/// An operation of the blocking front. Its frames, and its votes on up to five nodes, need no heap: there is
+/// room for the votes of an attempt and of its release, with 64 bytes each for what is stored beside a Tally.
 using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.
@@ -307,7 +307,13 @@ protected:
     template <class Make>
     auto make_in_frames(Make make) const {
         using Object = std::invoke_result_t<Make>;
-        return InFrames<Object>{::new (operation_.frames_.allocate(sizeof(Object))) Object(make())};
+        auto* const memory = operation_.frames_.allocate(sizeof(Object));
+        try {
+            return InFrames<Object>{::new (memory) Object(make())};
+        } catch (...) {
+            FrameMemory::deallocate(memory);
+            throw;
+        }
     }
     /// Returns a blank tally for a round.
     InFrames<Tally> blank_votes() const {

@@ -32,6 +32,7 @@ std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_poi
 }  // namespace
 
 Flow Release::run() {
+    votes_ = nodes().blank_tally();
     const bool again = lease_.released;
     const auto now = clock_.now();
     const bool in_time = now < lease_.valid_until;

@@ -24,8 +24,7 @@ public:
           resources_(resources),
           lease_(lease),
           fair_(fair),
-          awaited_(fair || replies == Replies::awaited),
-          votes_(nodes().blank_tally()) {}
+          awaited_(fair || replies == Replies::awaited) {}
 
     /// See algorithm::release(). If the replies are not awaited, ends without an error, and the lease is
     /// empty afterwards.
@@ -45,7 +44,7 @@ private:
     const bool fair_;
     const bool awaited_;
     QueueTerms queue_{};
-    Tally votes_;
+    Tally votes_{};
 };
 
 }  // namespace redlock::flow

@@ -138,7 +138,9 @@ void Listeners::give_back(std::size_t node, const std::string& ticket, const std
     withdrawal.ticket = ticket;
     const auto request = algorithm::withdraw_request({&resource, 1}, withdrawal, node);
     const RoundLimits limits{.awaits_answers = false};
-    Tally votes{std::make_shared<std::vector<std::string>>(pools_.size())};  // nobody reads them
+    const auto names = std::make_shared<std::vector<std::string>>();
+    for (const auto& pool : pools_) names->push_back(pool->node_name());
+    Tally votes{names};  // for an observer
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
 }
 

@@ -35,7 +35,7 @@ public:
     virtual void shut_down() noexcept = 0;
 };
 
-/// The memory for the frames of an operation of a loop. The votes are on the heap while a round needs them,
+/// The memory for the frames of an operation of a loop. Most votes are on the heap while a round needs them,
 /// because many operations only wait.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 

@@ -88,6 +88,8 @@ public:
     ListenerPool(const NodeConfig& config, Network& network, std::size_t max_idle)
         : config_(config), network_(network), max_idle_(max_idle) {}
 
+    std::string node_name() const { return config_.endpoint.name(); }
+
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null while
     /// the server refuses to keep a queue, or if the node is not trusted. In the latter case, if `may_probe`
     /// is true and a probe is due, a listener on a new connection is the probe.

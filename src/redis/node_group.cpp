@@ -174,7 +174,7 @@ void NodeGroup::add_late_replies(detail::LateReplies& late) const {
 std::size_t NodeGroup::count_unconnected() const noexcept {
     NodeSet found;
     for (const auto& node : all_)
-        if (node->lacks_connection()) found.set(node->index());
+        if (!node->cluster() && node->lacks_connection()) found.set(node->index());
     return found.count();
 }
 

@@ -239,6 +239,7 @@ public:
 
     std::unique_ptr<loop::RoundInSteps> begin(loop::Task&, std::span<const Request> requests,
                                               const RoundLimits& limits, std::span<Tally> tallies) override {
+        for (const auto& report : tallies.front().reports()) EXPECT_NE(report.name, "") << "for an observer";
         return std::make_unique<Round>(group_, requests, limits, tallies);
     }
 
@@ -267,7 +268,7 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
     struct Client {
         explicit Client(WaitersOfALoop& world)
             : task(world.scheduler),
-              waiter(world.listeners, world.queues, world.group.nodes(), world.network.clock()) {
+              waiter(world.listeners, world.queues, world.group.listeners(), world.network.clock()) {
             turn.since = world.now();
             turn.attempt_due = Clock::never();
             EXPECT_TRUE(waiter.await_turn(task, turn));
@@ -318,7 +319,7 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
     loop::Scheduler scheduler{no_loop, network.clock()};
     RoundsOfATest rounds{group};
     Counter last{scheduler};
-    loop::Listeners listeners{scheduler, rounds, last, group.nodes(), 50ms};
+    loop::Listeners listeners{scheduler, rounds, last, group.listeners(), 50ms};
     LocalQueues queues;
     std::stop_token never;
     std::vector<PollEntry> entries;

@@ -275,7 +275,8 @@ TEST_F(ANodeWithOneIdleConnection, ClosesFurtherConnections) {
 
 // ---- Secrets
 
-/// The password is "open sesame". The server replies to the first command of this name with these words.
+/// The password is "open sesame". The server replies to the first command of this name with this error, or
+/// with this list.
 struct Repetition {
     const char* name;
     std::string command;
@@ -288,21 +289,23 @@ struct AServerThatRepeatsThePassword : testing::TestWithParam<Repetition>, Round
         configs[0].endpoint.password = "open sesame";
         group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
         network.server(0).answers["AUTH"] = "+OK\r\n";
-        network.server(0).answers[GetParam().command] = "-" + GetParam().words + "\r\n";
+        const auto& words = GetParam().words;
+        network.server(0).answers[GetParam().command] = (words.starts_with('*') ? "" : "-") + words + "\r\n";
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Passwords, AServerThatRepeatsThePassword,
-                         testing::Values(Repetition{"AfterAuth", "AUTH", "ERR wrong: open sesame"},
-                                         Repetition{"AfterAuthInPart", "AUTH", "ERR unknown words: sesame"},
-                                         Repetition{"AfterAuthAtOnce", "AUTH", "open sesame is wrong"},
-                                         Repetition{"AfterAuthInOtherLetters", "AUTH",
-                                                    "ERR wrong: OPEN SESAME"},
-                                         Repetition{"AfterPing", "PING", "ERR said after open sesame"},
-                                         Repetition{"AfterPingInPart", "PING", "sesame"},
-                                         Repetition{"AfterACommand", "SET", "ERR said after open sesame"},
-                                         Repetition{"AfterACommandInPart", "SET", "sesame"}),
-                         [](const auto& it) { return it.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Passwords, AServerThatRepeatsThePassword,
+    testing::Values(Repetition{"AfterAuth", "AUTH", "ERR wrong: open sesame"},
+                    Repetition{"AfterAuthInPart", "AUTH", "ERR unknown words: sesame"},
+                    Repetition{"AfterAuthInAList", "AUTH", "*2\r\n$3\r\nERR\r\n$6\r\nsesame"},
+                    Repetition{"AfterAuthAtOnce", "AUTH", "open sesame is wrong"},
+                    Repetition{"AfterAuthInOtherLetters", "AUTH", "ERR wrong: OPEN SESAME"},
+                    Repetition{"AfterPing", "PING", "ERR said after open sesame"},
+                    Repetition{"AfterPingInPart", "PING", "sesame"},
+                    Repetition{"AfterACommand", "SET", "ERR said after open sesame"},
+                    Repetition{"AfterACommandInPart", "SET", "sesame"}),
+    [](const auto& it) { return it.param.name; });
 
 // D11
 TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {

@@ -102,7 +102,7 @@ public:
 /// Asio 1.22 does not compare the types.)
 template <class Executor>
 const Executor* target_of(const net::any_io_executor& executor) noexcept {
-#if defined(__cpp_rtti)
+#if defined(__cpp_rtti) && !defined(ASIO_NO_TYPEID) && !defined(BOOST_ASIO_NO_TYPEID)
     if (executor.target_type() != typeid(Executor)) return nullptr;
 #endif
     return executor.target<Executor>();

@@ -65,7 +65,10 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
 int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     std::optional<Result> loss;
     auto options = lock.options();
-    options.on_lost = [&](const Result& result) { loss = result; };
+    options.on_lost = [&](const Result& result) {
+        loss.emplace(Errc::lost);  // remains if there is no memory for the copy
+        loss = result;
+    };
     const auto state =
         std::make_shared<detail::LeaseState>(lock.nodes(), boot_clock(), lock.names(), options);
     const auto acquisition = state->begin(lock.lease(), std::stop_source{std::nostopstate});
