@@ -55,8 +55,8 @@ public:
     virtual ~Rounds() = default;
 
     /// Begins a round, see Nodes::ask(). If there are several requests, they are extensions. All arguments
-    /// must outlive the round. Returns null if the round is over: it was made in this call, which has blocked.
-    /// Otherwise does no I/O before RoundInSteps::advance().
+    /// must outlive the round. Returns null if the round is over: it was made in this call, which has
+    /// blocked. Otherwise does no I/O before RoundInSteps::advance().
     virtual std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                                 const RoundLimits& limits, std::span<Tally> tallies) = 0;
 
