@@ -121,8 +121,13 @@ public:
              Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
-    /// Returns NodeGroup::count_unconnected() at the end of the last round.
-    std::size_t unconnected() const noexcept { return unconnected_; }
+    /// Returns how many nodes had no connection when a leader last found no other round to hand over to, for
+    /// want of a descriptor (NodeGroup::count_unconnected()). Returns 0 if that was more than a second ago,
+    /// so that the lane is tried again.
+    std::size_t unconnected() const noexcept {
+        return unconnected_ > 0 && network_.clock().now() < unconnected_until_.load() ? unconnected_.load()
+                                                                                      : 0;
+    }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
     /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
@@ -203,6 +208,7 @@ private:
     detail::Unanswered unanswered_{};
     std::atomic<bool> stalled_{false};
     std::atomic<std::size_t> unconnected_{0};
+    std::atomic<Clock::time_point> unconnected_until_{};
 
     // Used by the leader only, except for functions of group_ that read what is constant, or lock it.
     NodeGroup group_;

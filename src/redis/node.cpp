@@ -163,7 +163,7 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 
 bool Node::lacks_connection() const noexcept {
     const auto* const current = current_link();
-    return was_never_ready_ && !(current && current->ready());
+    return lacked_descriptor_ && !(current && current->ready());
 }
 
 // ---- Silence
@@ -280,7 +280,7 @@ void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_co
     const auto health = config_.server->health(now);
     const bool has_failed = was_broken && link->cause() && !is_blameless &&
                             (health.probed || (health.trusted && link->pending().releases_to_repeat() > 0));
-    was_never_ready_ = !link->was_ready();
+    lacked_descriptor_ = link->lacks_descriptor();
     config_.server->leave_address(*link);
     config_.server->disconnected(*link, cause, why);
     if (!was_broken) link->fail({}, {});  // disconnects

@@ -102,7 +102,7 @@ public:
     /// A release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
     void add_late_replies(detail::LateReplies& late) const;
-    /// Returns true if the last attempt to connect has failed.
+    /// Returns true if this process had no descriptor left for the connection.
     bool lacks_connection() const noexcept;
 
     /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.
@@ -146,7 +146,7 @@ private:
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
     // Used by one thread at a time.
     std::vector<std::unique_ptr<Link>> links_{};
-    bool was_never_ready_ = false;  // the connection that was dropped last
+    bool lacked_descriptor_ = false;  // the connection that was dropped last, so that it could not be made
 };
 
 }  // namespace redlock

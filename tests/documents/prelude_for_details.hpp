@@ -10,7 +10,7 @@ namespace documents {
 extern redlock::Clock& clock;
 extern redlock::detail::QuorumRound round;
 void join(std::size_t node);
-void leave(std::size_t node);
+void end_and_leave(const redlock::detail::QuorumRound::Step& step);
 void wait(redlock::Clock::time_point until);
 
 }  // namespace documents
