@@ -196,6 +196,25 @@ TEST_F(InMemory, NoServerIsLockedDuringASystemCall) {
     EXPECT_EQ(unlocked, connections * configs.size());
 }
 
+// Threads avoid such a lane. So nobody else would ever find that it can connect again.
+TEST_F(InMemory, ALaneWithoutDescriptorsIsTriedAgainAfterASecond) {
+    Lane lane{memory.configs(), options, network};
+    memory.has_no_descriptor = true;
+    Asked set{Verb::set_if_absent, "r", "A"};
+    set.ask(lane);
+    EXPECT_EQ(lane.unconnected(), size);
+    memory.pass(1s);
+    EXPECT_EQ(lane.unconnected(), 0U);
+}
+
+TEST_F(InMemory, ALaneWhoseServersAreDownLacksNoDescriptor) {
+    Lane lane{memory.configs(), options, network};
+    for (std::size_t node = 0; node < size; ++node) memory.server(node).refuses = true;
+    Asked set{Verb::set_if_absent, "r", "A"};
+    set.ask(lane);
+    EXPECT_EQ(lane.unconnected(), 0U);
+}
+
 // ---- One lane
 
 struct SharedRoundsOfThreads : InMemory {
