@@ -1,6 +1,6 @@
-// Decides which connection to a node a command uses, and when the command is written. The functions are pure:
-// they have no sockets and no clock. docs/glossary.md explains *lane*, *current connection* and *collect*.
-// pending_replies.hpp says which command must follow which.
+// Decides which connection to a node a command uses, when the command may be passed to it, and when its bytes
+// are written. The functions are pure: they have no sockets and no clock. docs/glossary.md explains *lane*,
+// *current connection*, *clean-up* and *collect*. pending_replies.hpp says which command must follow which.
 //
 // The current connection *drains* in these cases:
 //
@@ -18,7 +18,7 @@
 namespace redlock::detail {
 
 /// The largest number of pending commands on a shared connection. Beyond it, a round waits within its own
-/// deadline. Releases count, but are written nevertheless.
+/// deadline. Clean-ups count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
 /// The rounds with a place in an event loop (RoundPlaces) fit in one write, even with digests of scripts.
@@ -38,7 +38,7 @@ inline constexpr auto* earlier_is_pending = "an earlier command of its owner is 
 /// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
 /// devices do so after minutes.
 inline constexpr std::chrono::seconds min_silence{1};
-/// A connection that is in the making for longer is replaced for the next command that is no release.
+/// A connection that is in the making for longer is replaced for the next command that is no clean-up.
 inline constexpr std::chrono::seconds max_connecting{1};
 
 // ---- The choice of a connection
@@ -81,17 +81,17 @@ struct ConnectionChoice {
 ///
 ///     command         | situation                          | connection | worth waiting for
 ///     ----------------+------------------------------------+------------+----------------------------
-///     a release       | follows a draining connection      | draining   | if the node is trusted
+///     a clean-up      | follows a draining connection      | draining   | if the node is trusted
 ///     another command | follows a draining connection      | overtakes  |
 ///     another command | untrusted, and no probe            | none       |
 ///     a deletion      | untrusted, no current connection   | none       |
-///     any             | no current connection              | fresh      | if trusted, or for a release
+///     any             | no current connection              | fresh      | if trusted, or for a clean-up
 ///     another command | current is overdue or outdated     | fresh      | if trusted
-///     a release       | current is made slowly or overdue  | current    |
+///     a clean-up      | current is made slowly or overdue  | current    |
 ///     any             | otherwise                          | current    | if trusted
 ///
-/// A release does not wait for a connection that is made slowly, because an earlier round has done so. A
-/// *deletion* is that of a holder description. In the rows for a release, it counts as one.
+/// A clean-up does not wait for a connection that is made slowly, because an earlier round has done so. A
+/// *deletion* is the clean-up of a holder description.
 constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noexcept {
     using enum ConnectionSituation::Current;
     using Connection = ConnectionChoice::Connection;
@@ -107,9 +107,9 @@ constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noex
     return {Connection::current, in.trusted && !(release && slow)};
 }
 
-// ---- When a command may be written
+// ---- When a command may be passed to its connection, and when it is written
 
-/// The state of a shared connection on which a command waits to be written.
+/// The state of a shared connection for which a command waits.
 struct WriteSituation {
     KeyEffect effect{};
     bool established = false;  ///< Bytes can reach the server.
@@ -117,14 +117,14 @@ struct WriteSituation {
     bool drains = false;
     bool others_wait = false;     ///< Commands of other rounds have waited for longer.
     std::size_t pending = 0;      ///< commands without a reply
-    std::size_t outstanding = 0;  ///< those of them that have been written
+    std::size_t outstanding = 0;  ///< those of them that are not collected
     bool has_sentinels = false;
     std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
 };
 
-/// Returns true if the command may be passed to the connection. A release, or the deletion of a holder
-/// description, only needs an established connection, because it does no harm if it is executed late. Other
-/// commands need a connection that is ready, does not drain, and has room.
+/// Returns true if the command may be passed to the connection. A clean-up only needs an established
+/// connection, because it does no harm if it is executed late. Other commands need a connection that is
+/// ready, does not drain, and has room.
 ///
 /// These others go in order, except for the writing of a holder description, because its round does not wait.
 /// The description ends with the lease, so it does no harm either if it is written late.

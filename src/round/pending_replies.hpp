@@ -3,8 +3,7 @@
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
 // *requester* of a command awaits its reply: mostly a round, which can end before each node has replied. Its
-// entries then stay behind without a requester. A reply without a requester is *late*,
-// and is dropped.
+// entries then stay behind without a requester. A reply without a requester is *late*, and is dropped.
 //
 //     entry    | meaning                                      | transitions
 //     ---------+----------------------------------------------+----------------------------------------------
@@ -15,9 +14,9 @@
 // commands.
 //
 // Some commands are sent on the connection on which an earlier command is pending, because they could
-// overtake it on another connection. If that connection drains, only a release or the deletion of a holder
-// description follows there, and any other command is not sent to the node (connection_choice.hpp). The
-// entries have what is needed to find the connection (nodes.hpp explains the words):
+// overtake it on another connection. If that connection drains, only a clean-up follows there, and any other
+// command is not sent to the node (connection_choice.hpp). The entries have what is needed to find the
+// connection (nodes.hpp explains the words):
 //
 //     pending here                            | must not overtake it
 //     ----------------------------------------+------------------------------------------------
@@ -327,7 +326,7 @@ public:
                 late.bound.push_back({binding_of(it.effect, it.owner), NodeSet{}.set(node)});
         });
     }
-    /// Returns true if a release, or the deletion of a holder description, is pending without a requester.
+    /// Returns true if a clean-up is pending without a requester.
     bool has_late_clean_up() const noexcept {
         bool found = false;
         for_each_late([&](const PendingReply& it) { found = found || cleans_up(it.effect); });

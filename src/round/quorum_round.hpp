@@ -58,15 +58,14 @@
 //
 // In the step `ask`, there are two exceptions:
 //
-// - The driver can *postpone* an untrusted node: it joins no connection, and the step `ask` can come again
-//   later. choose_connection() decides this (connection_choice.hpp). A node is not postponed if its probe is
-//   due, if the outcome of the round depends on it (needs()), or if the command is a release.
+// - The driver can *postpone* a node that is not trusted by then: it joins no connection, and the step `ask`
+//   can come again later. choose_connection() decides this (connection_choice.hpp). A release is never
+//   postponed.
 // - The driver can *exclude* a request from the node, that is, not send this request there, because it would
 //   have to follow a command on a draining connection to the node (pending_replies.hpp).
 //
 // A release differs from the other commands in these cases, because a key that is left on a node keeps other
-// clients from the lock, and because a second deletion does no harm. The command that deletes a holder
-// description is queued, too. (Both are *clean-ups*.)
+// clients from the lock, and because a second deletion does no harm:
 //
 //     case                                   | other commands                | a release
 //     ---------------------------------------+-------------------------------+-------------------------------
@@ -75,6 +74,8 @@
 //     has passed                             |                               |
 //     the round ends while the connection    | nothing is sent to the node   | the release is sent later: it
 //     to the node is being made              |                               | was *queued* on the connection
+//
+// The other clean-ups (docs/glossary.md) are queued, too.
 //
 // ---- The stages of one node
 //
@@ -86,7 +87,7 @@
 //     postponed  | the node was postponed                      | as unasked
 //     connecting | a connection was joined; no byte of         | on_sent() → sent
 //                | the commands was sent (except for a queued  | on_failed(), give_up → over
-//                | release, see on_sent())                     |
+//                | clean-up, see on_sent())                    |
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
 //                | node                                        | on_failed(), give_up → over
 //                |                                             | on_join(), see below → connecting
@@ -97,8 +98,8 @@
 // also be an open one that is not free for another command yet.) From every other stage, end() leads to
 // over, too. If on_failed() returns true, a release must be sent once more. If on_redirected() or
 // on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the
-// function does not change the stage, and the driver joins another connection: on_join() or on_postponed()
-// follows.
+// function does not change the stage, and the driver joins another connection: on_join() follows. If the
+// driver cannot join one, exclude(), or on_postponed() and end(), lead to over.
 //
 // ---- Which nodes are awaited
 //
@@ -179,7 +180,8 @@ public:
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
-    /// Returns the effect of the first command. That of properties() is `describes` for a deletion, too.
+    /// Returns the effect of the first command. Unlike properties().effect, it tells the deletion of a
+    /// description from its writing.
     KeyEffect effect() const noexcept { return effect_of(requests_.front().command); }
 
     /// Requires at least one request. The requests, the limits and the tallies must outlive the round.
@@ -222,7 +224,8 @@ public:
     /// Returns true if the release is sent to this node for the second time.
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if this untrusted node could still be asked. At the end of the round, it was left alone.
+    /// Returns true if the node is untrusted, and could still be asked. At the end of the round, this means
+    /// that it was left alone.
     bool is_left_alone(std::size_t node) const noexcept {
         return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
@@ -263,8 +266,8 @@ public:
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
     /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is
-    /// an exception: a queued release is written together with the handshake. For this release, the function
-    /// is called after that, but before the reply is taken.
+    /// an exception: a queued clean-up is written together with the handshake. For it, the function is called
+    /// after that, but before the reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -293,9 +296,8 @@ public:
         return end_if_complete(node);
     }
 
-    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. The driver calls
-    /// this function in the step give_up, and when the round is done, for all nodes that are being asked or
-    /// were left alone.
+    /// Moves the node to the stage over. Its missing votes stay unknown, with this cause. When the round is
+    /// done, the driver calls this function for all nodes that are being asked or were left alone.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
         const bool was_asked = !it.can_be_asked();
@@ -662,7 +664,7 @@ private:
         return std::nullopt;
     }
 
-    /// Returns the step for an overdue node. The first row that applies decides what is reported:
+    /// Returns the step for an overdue node. The first row that applies decides, except about the detail:
     ///
     ///     case                                             | cause       | the node has failed
     ///     -------------------------------------------------+-------------+--------------------------------
