@@ -491,8 +491,7 @@ void Lane::end_without_memory(Asker& own) noexcept {
     (void)wake_ended(&own);
 }
 
-/// Names a waiting thread as the leader (rules 4 and 5). Returns what is left to do if nobody leads any more:
-/// the sockets have not accepted all bytes, or a release may not have reached its server.
+/// Names a waiting thread as the leader (rules 4 and 5). Returns what is left to do if nobody leads any more.
 auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = active_.before(*it))

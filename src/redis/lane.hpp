@@ -30,10 +30,10 @@
 //
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
-// 2. The leader looks into the inbox before each wait. While it waits for replies, new rounds are collected.
-//    If it waits for longer than max_collecting, the thread whose round is the first in the inbox wakes it. A
-//    thread whose deadline is closer than max_collecting wakes it at once. Only the lane that threads share
-//    has a descriptor for this. On the others, the leader looks into the inbox after max_collecting.
+// 2. The leader looks into the inbox before each wait. If it waits for longer than max_collecting, the thread
+//    whose round is the first in the inbox wakes it. A thread whose deadline is closer than max_collecting
+//    wakes it at once. Only the lane that threads share has a descriptor for this. On the others, the leader
+//    looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: one whose
@@ -42,7 +42,8 @@
 //    a sleeping thread without a leader.
 // 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
-//    which leads for a moment, sends what the sockets have not accepted.
+//    which leads for a moment, sends what the sockets have not accepted. If only replies to releases are
+//    missing, it calls check_silence() later.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
 //    *leaves* its round after a time (Patience, short for a watchdog):
 //
@@ -50,24 +51,22 @@
 //        -----------+--------------------------------------+--------------------------------------------
 //        is new     | The thread takes it back.            | nothing was sent
 //        any other  | It belongs to the leader (rule 8),   | the command may have been sent, so a release
-//                   | which is woken. A release follows in | follows
-//                   | a round of its own.                  |
+//                   | which is woken.                      | follows in a round of its own
 //
-//    A new release or description is under "any other", because it is sent all the same (rule 7). The cause
-//    that the thread reports is "timed out", or "deadline" if that has passed, or "not awaited" if the
-//    thread waits for no replies.
+//    A new round that must be sent (rule 7) is under "any other". The cause that the thread reports is "timed
+//    out", or "deadline" if that has passed, or "not awaited" if the thread waits for no replies.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
-//    written behind its release. A release, or the writing of a description, stays in the inbox if its thread
-//    leaves. The leader begins it, hands it to the connections, and then ends it.
+//    written behind its release. A round must be sent if it releases, or awaits no replies: it stays in the
+//    inbox if its thread leaves. The leader begins it, hands it to the connections, and then ends it.
 // 8. A thread that sleeps makes copies of its requests, so everything that the leader uses of a round
 //    outlives the call of its thread. A round that was left belongs to the leader. A thread that has left is
-//    never named as a successor. If all threads have left, the leader writes their releases before it leaves.
+//    never named as a successor. If all threads have left, the leader writes their releases before it stops
+//    leading.
 //
 // The mutex of a lane is not held during a system call. Otherwise a thread of low priority would often lose
 // its processor with a mutex that the others need.
 //
-// A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody. An
-// exception from the round of a thread is thrown in this thread.
+// A round reads its stop token only when it is about to ask another node, so a stop need not wake anybody.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -115,8 +114,8 @@ public:
     };
 
     /// Makes one round, and blocks while it lasts. Requires that the requests can share a round
-    /// (RequestsByServer). Returns false, and does nothing, if the lane is private, because there is nothing
-    /// to follow any more.
+    /// (RequestsByServer). Returns false, and does nothing, if the lane is private. The caller then chooses a
+    /// lane again.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Patience patience = Patience::with_grace);
 
@@ -136,7 +135,8 @@ public:
     /// For tests: returns the number of rounds that the leader has not begun.
     std::size_t new_rounds() const;
 
-    /// While a round is under way, other threads may only call waiter() of the group.
+    /// While a thread leads, the others may only call functions of the group that read what is constant, or
+    /// lock what they use, such as waiter() and notify().
     NodeGroup& group() noexcept { return group_; }
     const RedisClusters& clusters() const noexcept { return group_.clusters(); }
     /// Ends the background task.
@@ -200,7 +200,7 @@ private:
     // Guarded by mutex_. The leader, which alone changes is_private_ and wakeup_, reads them without it.
     bool is_led_ = false;
     bool is_private_ = false;  // the leader may block in a recv(), so that it sees no new round
-    // Made when it is first needed. Null if there is no descriptor left, and on most lanes (rule 2).
+    // Made in the first turn. Null if there was no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     std::vector<std::unique_ptr<Asker>> free_{};  // they are used again
@@ -210,7 +210,7 @@ private:
     std::atomic<std::size_t> unconnected_{0};
     std::atomic<Clock::time_point> unconnected_until_{};
 
-    // Used by the leader only, except for functions of group_ that read what is constant, or lock it.
+    // Used by the leader only; for group_, see group().
     NodeGroup group_;
     Askers active_{};
     detail::LinkedList<Asker, Ready> ready_{};  // those of them that can continue
@@ -219,8 +219,8 @@ private:
     bool has_tried_wakeup_ = false;
     Clock::time_point last_read_{};
 
-    // The background task goes on for a node_timeout from here: since it was started, or since
-    // check_silence() has sent something in it.
+    // The background task goes on for a node_timeout after this instant: its start, or its last call of
+    // check_silence() that has sent something.
     std::atomic<Clock::time_point> sender_since_{};
     std::unique_ptr<BackgroundTask> sender_{};
 };

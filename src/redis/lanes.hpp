@@ -39,13 +39,13 @@ public:
 private:
     struct CountedLane : Lane {
         using Lane::Lane;
-        std::size_t users = 0;  // rounds on it; guarded by Lanes::mutex_
+        std::size_t users = 0;  // rounds and read_late() on it; guarded by Lanes::mutex_
     };
     struct Leave {
         Lanes* lanes = nullptr;
         void operator()(CountedLane* lane) const noexcept { lanes->leave(*lane); }
     };
-    /// A lane that is used by a round.
+    /// A lane that is in use.
     using Use = std::unique_ptr<CountedLane, Leave>;
     using Others = std::vector<std::unique_ptr<CountedLane>>;
 
@@ -69,7 +69,7 @@ private:
     CountedLane shared_;   // the lane that rounds share
     bool closed_ = false;  // used by close() only
     std::mutex mutex_{};
-    // Guarded by mutex_. The lane that was used or read last is at the end.
+    // Guarded by mutex_. The lane that was taken or read last is at the end.
     Others others_{};
     unsigned rounds_to_share_ = 0;  // see detail::next_rounds_to_share()
 
