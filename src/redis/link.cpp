@@ -29,8 +29,7 @@ detail::ConnectionSituation::Current Link::situation(Clock::time_point now) cons
 
 // ---- Users
 
-/// Every command on a connection of a Node is that of a round, apart from those of the connection itself,
-/// which have no requester.
+/// On a connection of a Node, every requester is a round. The handshake and ASKING have none.
 static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
     return const_cast<ConnectionUser&>(static_cast<const ConnectionUser&>(requester));
 }
@@ -112,7 +111,7 @@ void Link::deliver_answers(Clock::time_point now) {
 }
 
 /// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
-/// is not ready, a user may have a release on it that can be sent.
+/// is not ready, a user may have a clean-up on it that can be sent.
 void Link::let_write(Clock::time_point now) {
     if (waiting_.empty() || is_continuing_) return;
     is_continuing_ = true;

@@ -6,11 +6,10 @@
 //     current  | It gets the next command. There is one at most. It   | start_draining() → draining
 //              | may still be in the making.                          |
 //     draining | It has late replies to read or releases to send, and | reuse() → current
-//              | gets no new commands. Only releases, and deletions   | give_up_releases() → silent
-//              | of a description, may follow a command on it.        |
-//     silent   | It is draining, and give_up_releases() has taken     | reuse() → current
-//              | releases off it, which were sent again on another    |
-//              | connection.                                          |
+//              | gets no new commands, except clean-ups that must     | give_up_releases() → silent
+//              | follow a command on it.                              |
+//     silent   | It is draining, and give_up_releases() has taken the | reuse() → current
+//              | releases off it, if any, for another connection.     |
 //     broken   | final: its users leave it, and Node drops it         |
 //
 // Each state can change to broken, by fail(). Draining connections are kept for commands that must follow a
@@ -46,7 +45,7 @@ protected:
 enum class Rest : std::uint8_t {
     nothing,
     /// A release has no reply, and a device on the way may have forgotten the connection. check_silence() of
-    /// the node should be called in a node_timeout.
+    /// the node should be called after a node_timeout.
     unconfirmed,
     unsent  ///< The sockets have not accepted all bytes.
 };
@@ -70,8 +69,8 @@ public:
     std::size_t users() const noexcept { return users_; }
     /// The user must leave().
     void join() noexcept { ++users_; }
-    /// Returns true if the user may write its command now. It must write it then. Otherwise it calls
-    /// wait_to_write().
+    /// Returns true if the user may write its command. It must do so at once. If the function returns false,
+    /// the user calls wait_to_write().
     bool may_write(detail::KeyEffect effect, Clock::time_point now) noexcept;
     void wait_to_write(ConnectionUser& user) { waiting_.push_back(&user); }
     void leave(const ConnectionUser& user) noexcept;
@@ -91,9 +90,8 @@ public:
 
     // ---- Its end
 
-    /// The connection keeps its pending replies, but no SET is written on it any more. It is over at the
-    /// latest when it has drained for as long as a key of its commands can live, and for a minute at least,
-    /// from `since` on.
+    /// The state becomes draining. Once it has no users, the connection is over at the latest when it has
+    /// drained for as long as a key of its commands can live, and for a minute at least, from `since` on.
     void start_draining(Clock::time_point since) noexcept;
     /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
     /// that there is no current one.

@@ -109,8 +109,7 @@ void Node::limit_draining() {
 
 // ---- Progress
 
-/// Calls the function with each link. The function may continue rounds, which may add links at the end of the
-/// list.
+/// Calls the function with each link, also with those that it adds (see links_).
 template <class Function>
 void Node::for_each_link(Function function) {
     // NOLINTNEXTLINE(modernize-loop-convert)
@@ -171,11 +170,6 @@ bool Node::lacks_connection() const noexcept {
 /// A round that is over does not notice that its node is silent. This process may have been suspended, so
 /// what has arrived is read first. The failure counts from the instant at which the reply was due, so the
 /// next probe may be due at once.
-///
-///     connection           | what happens if Link::is_newly_silent()
-///     ---------------------+-----------------------------------------------------------
-///     current              | The node has failed, and the connection drains (next row).
-///     draining             | Its releases are sent again on another connection, once.
 bool Node::check_silence(Clock::time_point now) {
     bool any_broke = false;
     bool any_releases = false;
@@ -232,7 +226,7 @@ bool Node::are_current() const noexcept {
     return std::ranges::all_of(links_, [](const auto& it) { return it->is_current(); });
 }
 
-/// If there is no current connection, one that has drained is the current one again.
+/// Forgets the connections that are over. If there is no current one, one that has drained is current again.
 void Node::drop_unused(Clock::time_point now) {
     if (are_current()) return;
     if (!current_link())
@@ -298,7 +292,6 @@ static bool could_lose_release(const Connection& connection) noexcept {
     return connection.unsent() || (connection.pending().has_late_clean_up() && !connection.broken());
 }
 
-/// Appends the connections for which could_lose_release() is true.
 void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats) {
     const auto now = network_.clock().now();
     sweep(now, repeats);

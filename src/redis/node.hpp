@@ -21,20 +21,22 @@
 
 namespace redlock {
 
-/// The largest number of draining connections to a node, see Node::limit_draining(). Without a limit, a
-/// silent node could take all descriptors of the process.
+/// The largest number of draining connections of one lane to a node, see Node::limit_draining(). Without a
+/// limit, a silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
 struct JoinedLink {
     /// Null if the node is not asked, because it is not trusted or because of the `obstacle`.
     Link* connection = nullptr;
-    /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
+    /// See ConnectionChoice.
     bool worth_waiting_for = false;
     /// A text for the report if the command must follow another one, and cannot be sent on its connection.
     const char* obstacle = nullptr;
 };
 
+/// Only one thread at a time may use an object: the one that leads the lane, runs the event loop, or closes
+/// the connections. Every thread may read what is constant, such as server().
 class Node : detail::NotCopied {
 public:
     struct Options {
@@ -68,12 +70,11 @@ public:
     /// Returns the pending command that binds a connection to this owner (pending_replies.hpp), or null.
     const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
-    /// Prepares the node for a round, and returns its health. Forgets connections that are broken and unused,
-    /// calls check_silence(), and if Sentinels name the server, breaks connections to a *former master*, a
-    /// server that they have replaced by another one.
+    /// Prepares the node for a round, and returns its health. Calls check_silence() and drop_unused(). If
+    /// Sentinels name the server, breaks connections to a former master.
     Server::Health refresh(Clock::time_point now);
 
-    // ---- The connections. Only one thread at a time may call these functions: the one that leads the lane.
+    // ---- The connections
 
     /// Returns true if the command must follow another one on a draining connection of this node.
     bool has_to_follow(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
@@ -91,12 +92,13 @@ public:
     /// time.
     Clock::time_point blocking_receive(Link& link);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
-    /// function again at the latest. Disconnects the connections that are not needed any more.
+    /// function again at the latest. Forgets the connections that are over, and sends kept releases again.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
-    /// Reads the connections on which a reply has been missing for too long. If nothing comes, the node has
-    /// failed, and releases are sent again on another connection. Returns true if there were any.
+    /// Reads the connections for which Link::is_newly_silent() is true. If nothing comes on the current one,
+    /// the node has failed. If nothing comes on a draining one, its releases are sent again, once, on another
+    /// connection. Returns true if there were such releases.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections on which a clean-up is still not written whole.
     /// A release is kept for the other lanes and loops.
@@ -109,8 +111,8 @@ public:
     /// Requires that no round and no background task is under way. The pointers become invalid with the next
     /// call of another function.
     ///
-    /// If `repeats` is true, first sends the kept releases again, as write_collected() does. Otherwise they
-    /// are left to the other Node objects of the process.
+    /// If `repeats` is true, first sends the kept releases again. Otherwise they are left to the other Node
+    /// objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool repeats);
 
     /// Closes all connections, and keeps their releases. Requires that no round is under way.
@@ -144,9 +146,11 @@ private:
     const Options options_;
 
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
-    // Used by one thread at a time.
+    // Only Link::progress() and Link::fail_users() continue rounds. A round that continues may append a Link,
+    // so a loop that calls one of them must be for_each_link(). It removes none: only drop_unused() and
+    // close_connections() do so.
     std::vector<std::unique_ptr<Link>> links_{};
-    bool lacked_descriptor_ = false;  // the connection that was dropped last, so that it could not be made
+    bool lacked_descriptor_ = false;  // so the connection that was dropped last could not be made
 };
 
 }  // namespace redlock

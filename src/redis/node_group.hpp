@@ -81,7 +81,7 @@ public:
                 std::chrono::nanoseconds took) const;
     /// Adds what the rounds that are over have left behind on the connections.
     void add_late_replies(detail::LateReplies& late) const;
-    /// Returns to how many nodes the last attempt to connect has failed.
+    /// Returns for how many nodes Node::lacks_connection() is true. Clusters do not count.
     std::size_t count_unconnected() const noexcept;
     /// See Node::append_poll_entries().
     void append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled = Node::Polled::all) const;
