@@ -26,8 +26,8 @@
 
 namespace redlock {
 
-/// The interface to an event loop of the program. One object serves one AsyncNodes at a time, which has the
-/// connections of the loop (async_nodes.hpp). The constructor of AsyncNodes says how long the object must
+/// The interface to an event loop of the program. An AsyncNodes (async_nodes.hpp) has connections that the
+/// loop watches. One EventLoop object serves one AsyncNodes, whose constructor says how long the object must
 /// exist. After AsyncNodes::shut_down() it can serve another one. A program with two AsyncNodes in one loop
 /// makes two EventLoop objects for this loop.
 ///
@@ -37,20 +37,19 @@ namespace redlock {
 /// one of them at a time may use the library.
 ///
 /// The library collects the commands of all operations that began before a wake(), and sends them to each
-/// node in one write. Three things make a loop fast with many operations:
+/// node in one write. To be fast with many operations, a loop should do three things:
 ///
-/// - If the delay of wake_after() is 0, the loop calls wake() in its next iteration, behind all handlers and
-///   descriptors that are ready now, and sets no timer of the operating system.
-/// - wake_after() sets a timer of the operating system only if it is not set to an earlier instant. The loop
-///   may call wake() too early, because wake() calls wake_after() again if the library still needs it.
-/// - After ready(), the library mostly calls watch() again with the same arguments. So the loop leaves the
-///   descriptor registered with the operating system, and watch() has nothing to do then. If the descriptor
-///   becomes ready again without a watch() since the last ready(), the loop removes it. Otherwise a
-///   connection that the server has closed would be reported for ever. A descriptor without a watch() must
-///   not keep the loop from ending.
+/// - If the delay of wake_after() is 0, call wake() in the next iteration, behind all handlers and
+///   descriptors that are ready now, and set no timer of the operating system.
+/// - In wake_after(), set a timer of the operating system only if it is not set to an earlier instant. The
+///   loop may call wake() too early, because wake() then calls wake_after() again.
+/// - After ready(), leave the descriptor registered with the operating system, because the library mostly
+///   calls watch() again with the same arguments, and watch() has nothing to do then. If the descriptor
+///   becomes ready again without a watch() since the last ready(), remove it. Otherwise a connection that the
+///   server has closed would be reported for ever.
 ///
-/// The library calls the virtual functions in the loop, too. It does so only inside ready(), wake(), and the
-/// functions of AsyncNodes, its locks and their terms (AsyncTerm).
+/// The library calls the virtual functions in the loop, and only inside ready(), wake(), and the functions of
+/// AsyncNodes, its locks and their terms (AsyncTerm).
 class REDLOCK_EXPORT EventLoop : detail::NotCopied {
 public:
     /// The part of the library that does the work of ready() and wake(). Programs do not use it.
@@ -78,7 +77,8 @@ public:
     /// If both arguments are true, the loop calls ready(fd) for the event that comes first, and not for the
     /// other one. If both arguments are false, the loop does not watch the descriptor until the next watch().
     /// A loop with poll() or epoll should remove the descriptor then, because these functions report errors
-    /// even of a descriptor for which no event was requested.
+    /// even of a descriptor for which no event was requested. A descriptor that is not watched must not keep
+    /// the loop from ending.
     ///
     /// If the loop cannot watch the descriptor, whatever the reason is, the function must throw
     /// std::bad_alloc. It must throw nothing else. After the exception, an earlier watch of the descriptor
@@ -98,7 +98,7 @@ public:
     ///     delay              | meaning
     ///     -------------------+------------------------------------------------------------------------
     ///     0 to one second    | the loop calls wake() once, after this time and not inside wake_after()
-    ///     nanoseconds::max() | the loop does not call wake()
+    ///     nanoseconds::max() | the loop need not call wake()
     ///
     /// The loop can measure the time by any steady clock. The function must not fail. If no timer can be
     /// started, the loop must call wake() sooner than requested, such as in its next iteration. Additional

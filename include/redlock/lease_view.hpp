@@ -36,7 +36,7 @@ public:
     /// LockOptions::on_lost.
     std::chrono::nanoseconds remaining() const noexcept;
 
-    /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
+    /// Returns the token on which a stop is requested when the lock is lost, if it has a watchdog (see
     /// LockOptions::on_lost). Each acquisition has a new token, so call this function after the acquisition.
     std::stop_token lost() const;
 

@@ -36,12 +36,13 @@
 //   majority      more than half of the configured nodes, whether they are up or not
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
 //                 other, unless NodesOptions::round says otherwise. All other rounds first send to all nodes
-//                 that may have the key, and then await the answers. A node that has failed mostly gets
-//                 only releases
+//                 that this round may have reached, and then await the answers. A node that has failed mostly
+//                 gets only releases
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
-//   validity      the time for which a holder may rely on the lock. It begins with the round that acquired or
-//                 last extended the lock, and lasts for ttl − drift, unless the lock turns out to be lost.
-//                 The drift (by default 1 % of the ttl + 2 ms) allows for clocks that differ
+//   validity      the time for which a holder may rely on the lock. It lasts for ttl − drift from the
+//                 beginning of the round that acquired the lock. An extension can make it longer, or find
+//                 that the lock is *lost*, which ends it. The drift (by default 1 % of the ttl + 2 ms)
+//                 allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
 // the same resource, and may share one Nodes. A watchdog calls two kinds of functions: LockOptions::on_lost,
@@ -134,7 +135,7 @@ public:
     /// them. An attempt asks the nodes in one round. If the attempt fails, a second round deletes its keys.
     ///
     /// Blocks at most attempts × (N × node_timeout + node_timeout + delay): the two rounds and the pause.
-    /// Three cases add to this time:
+    /// (With Round::all_at_once, N is 1 here.) Three cases add to this time:
     ///
     /// - A lapsed or unconfirmed lock is first released as by unlock().
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
@@ -180,8 +181,8 @@ public:
     /// of a RedisNodes can take an eighth longer.)
     ///
     /// - `lost`: the validity has ended, or less than a majority of the nodes can still have the key. valid()
-    ///   is false from now on, and the watchdog, if there is one, reports the loss. But if the watchdog has
-    ///   reported the loss before (LockOptions::margin), valid() is unchanged.
+    ///   is false from now on. If there is a watchdog, the loss is reported (LockOptions::on_lost). But if it
+    ///   was reported before (LockOptions::margin), valid() is unchanged.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(ttl()); }
@@ -240,7 +241,7 @@ public:
     /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
     ///   time, the releases are sent in the background.
     /// - Another thread sends the commands of this one, too, and gets no processor: for up to an eighth of
-    ///   node_timeout, and then for another eighth, but at least 2 ms.
+    ///   node_timeout, and then for another eighth or 2 ms, whichever is longer.
     /// - The watchdog is extending the lock at that moment: at most one further node_timeout.
     void unlock() noexcept;
 
@@ -261,9 +262,8 @@ private:
     }
 
     /// Returns how long it is until an instant of any clock; zero if the instant has passed or is NaN.
-    /// Returns the longest duration if more than 146 years are left, which is half of it. The seconds are
-    /// compared as floating numbers, because nanoseconds cannot represent each instant of a clock that counts
-    /// seconds.
+    /// Returns the longest duration if at least half of it, 146 years, is left. The seconds are compared as
+    /// floating numbers, because nanoseconds cannot represent each instant of a clock that counts seconds.
     template <class TheirClock, class Duration>
     std::chrono::nanoseconds time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         using std::chrono::nanoseconds;

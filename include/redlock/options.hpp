@@ -125,8 +125,8 @@ struct LockOptions {
     /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};
 
-    /// The function that the watchdog calls once to report that the lock is lost, after it has requested a
-    /// stop on Lock::lost(). The watchdog reports a loss in two cases:
+    /// The function that the watchdog calls once to report that the lock is lost, after a stop was requested
+    /// on Lock::lost(). The watchdog reports a loss in two cases:
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
     ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms, or a hundredth of the

@@ -15,7 +15,8 @@ using namespace algorithm;
 namespace {
 
 /// Returns true if less than a majority of the nodes can still have the key, after a round that extends or
-/// releases. A node that refused does not have the key. A node with an unknown vote can still have the key.
+/// releases. A node that refused in this round does not have the key. The others that may have executed the
+/// SET count as holders, even if they refused it.
 bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -45,7 +46,7 @@ Flow Release::run() {
         co_return std::error_code{};
     }
     if (request.command.queue) record_contention(nodes(), resources_, votes_);
-    // An earlier release may have deleted the key, so the refusal of a repeated one is a confirmation.
+    // The refusal of a repeated release is a confirmation (algorithm.hpp).
     const auto gone = votes_.granted() + (again ? votes_.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(votes_, lease_)))

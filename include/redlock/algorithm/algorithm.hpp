@@ -6,8 +6,8 @@
 //   1. It reads the time, the *start*.
 //   2. It sets the key to one random value, the *owner*, on all N nodes where the key is free. It spends at
 //      most node_timeout on each node.
-//   3. It holds the lock if a majority of the nodes set the key before the instant start + ttl − drift. (The
-//      drift allows for clocks that run at different rates.)
+//   3. It holds the lock if a majority of the nodes set the key, and step 2 ended before the instant
+//      start + ttl − drift. (The drift allows for clocks that run at different rates.)
 //   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
 //      reached. This includes the nodes that refused, as the specification says. It does not include a node
@@ -119,7 +119,8 @@ REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lea
 /// - The lease is lost if less than a majority of the nodes can still have the key, or if the round ended
 ///   after the old valid_until, because another client may have held the lock since then. A lost lease is not
 ///   valid any more.
-/// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
+/// - Otherwise, if a majority granted and the new instant has not passed, valid_until becomes the later
+///   one of the old and the new instant.
 /// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `validity_exhausted`
 ///   if a majority granted, but the new instant has passed already, as it can with a shorter ttl. It is
 ///   `deadline` or `cancelled` if the round was ended by its `limits`, and otherwise `no_quorum`. It is never
@@ -137,8 +138,8 @@ REDLOCK_EXPORT Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& req
 /// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
 /// key.
 ///
-/// If no majority has answered, or if the result is `no_quorum`, `lease` stays so that it can be released
-/// again. Otherwise, and always if Lease::valid_until has passed at the end of the call, it is empty.
+/// If no majority has answered, or if the result is `no_quorum`, `lease` is kept, and can be released again.
+/// Otherwise, and always if Lease::valid_until has passed at the end of the call, it is empty.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

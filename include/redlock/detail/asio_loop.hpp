@@ -45,9 +45,8 @@ private:
     net::execution_context* context_;
 };
 
-/// The memory for one wait or one posted handler at a time, so that Asio needs no other memory for it. It may
-/// belong to the handler, because the operations of Asio move the handler before they deallocate their
-/// memory.
+/// The memory for one wait or one posted handler at a time, so that Asio needs no other memory for it. The
+/// handler may own it, because an operation of Asio moves the handler out before it frees the memory.
 template <std::size_t size>
 class ReservedMemory final : public std::pmr::memory_resource {
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
@@ -120,8 +119,8 @@ inline net::io_context* io_context_of(const net::any_io_executor& executor) noex
 }
 
 /// One execution context as the event loop of one Nodes object. Callers must lock mutex() while they use the
-/// loop. The mutex is recursive: a callback on lost() runs while it is locked, and may call a function of a
-/// lock.
+/// loop, except for shut_down(), and for what is constant, as in belongs_to_parent(). The mutex is recursive:
+/// a std::stop_callback on lost() runs while it is locked, and may call a function of a lock.
 ///
 /// The timer is a descriptor, because a timer of Asio would need memory when it is set, and wake_after() must
 /// not fail. For a delay of 0, wake_after() posts a handler instead, which the io_context calls behind the
@@ -144,8 +143,8 @@ public:
     /// Returns true if the Nodes was destroyed and nothing is left to do.
     bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
 
-    /// Posts a handler, or posts it later if there is no memory. After the shutdown, throws std::bad_alloc
-    /// instead. An exception of the executor is passed on.
+    /// Posts a handler. If there is no memory, posts it later, or throws std::bad_alloc after the shutdown.
+    /// An exception of the executor is passed on.
     void post(std::shared_ptr<Postable> handler) {
         if (!timer_) return handler->post();  // after the shutdown
         const bool is_first = unposted_.empty();
@@ -286,7 +285,6 @@ private:
     }
 
     /// Posts the handlers that wait for memory. If there still is none, the timer calls this function again.
-    /// It then also calls wake(), which may be too early for the library, but does no harm.
     void post_all() {
         try {
             for (; !unposted_.empty(); unposted_.remove_first()) unposted_.first()->post();
@@ -320,8 +318,8 @@ private:
     const std::int64_t process_ = this_process();
     std::recursive_mutex mutex_{};
     const InContext executor_;
-    net::io_context* const io_context_;  // null if the context is of another kind
-    const net::any_io_executor posting_;
+    net::io_context* const io_context_;   // null if the context is of another kind
+    const net::any_io_executor posting_;  // the immediate executor of each Wait
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
     // The argument `due` of set_timer().
@@ -344,15 +342,15 @@ public:
     explicit Service(net::execution_context& context) : service(context) {
         const net::posix::basic_stream_descriptor<InContext> unused{InContext{context}};
     }
-    /// Asio does not call shutdown() if the destructor of a handler made the service, and the destructor of
-    /// the context destroyed this handler.
+    /// Asio does not call shutdown() if the service was made while the context was being destroyed, by the
+    /// destructor of a handler.
     ~Service() override {
         if (!is_shut_down_) shutdown();
     }
 
     /// Returns the loop of these nodes, and makes it if there is none. `executor` belongs to this context.
     /// Drops the loops whose nodes were destroyed, except those whose mutex is locked, because they are in
-    /// use. Waiting for the mutex could be a deadlock, because a callback on lost() can call this function.
+    /// use. Waiting for the mutex could be a deadlock, because a std::stop_callback can call this function.
     /// After the shutdown, returns a new loop that is shut down.
     std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
         const std::lock_guard guard{mutex_};
@@ -387,8 +385,9 @@ private:
 
     const std::int64_t process_ = this_process();
     std::mutex mutex_{};
-    std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
-    bool is_shut_down_ = false;                   // true from the beginning of shutdown()
+    // Guarded by mutex_, except in shutdown(), when nobody else may use the context.
+    std::vector<std::shared_ptr<Loop>> loops_{};
+    bool is_shut_down_ = false;  // true from the beginning of shutdown()
 };
 
 inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {

@@ -105,7 +105,7 @@ Value refusal(std::error_code error) {
         return Value{};
 }
 
-/// An AsyncLock, AsyncSemaphore or AsyncLeader, which is used while the mutex of its loop is locked.
+/// An AsyncLock, AsyncSemaphore or AsyncLeader. It may be used only while the mutex of its loop is locked.
 template <class Async>
 class State : public std::enable_shared_from_this<State<Async>> {
 public:
@@ -205,10 +205,10 @@ protected:
             // that the executor needs for the posting. If there is none, the loop posts the handler later.
             // Throws std::bad_alloc only if there is no loop, or after its shutdown.
             auto done = [outcome = std::make_shared<Outcome<Handler, Value>>(std::move(handler), executor),
-                         of_lock = state ? std::weak_ptr{state->loop}
-                                         : std::weak_ptr<Loop>{}](Value&& value) mutable {
+                         weak_loop = state ? std::weak_ptr{state->loop}
+                                           : std::weak_ptr<Loop>{}](Value&& value) mutable {
                 outcome->set(std::move(value));
-                if (const auto loop = of_lock.lock())
+                if (const auto loop = weak_loop.lock())
                     loop->post(std::move(outcome));
                 else
                     outcome->post();
@@ -234,12 +234,12 @@ inline LockOptions posting_on_lost(const net::any_io_executor& executor, Nodes& 
         return std::make_shared<LossCall>(OnLost{on_lost}, executor, Work::no);
     };
     options.on_lost = [make, next = std::make_shared<std::shared_ptr<LossCall>>(make()),
-                       of_lock = std::weak_ptr{loop_of(executor, nodes)}](const Result& loss) {
+                       weak_loop = std::weak_ptr{loop_of(executor, nodes)}](const Result& loss) {
         auto call = *next ? std::move(*next) : make();
         if (!redlock::detail::has_memory_for([&] { call->set(Result{loss}); }))
             call->set(Result{loss.error()});
-        if (const auto loop = of_lock.lock()) loop->post(std::move(call));
-        *next = make();
+        if (const auto loop = weak_loop.lock()) loop->post(std::move(call));
+        *next = make();  // report_loss() catches std::bad_alloc
     };
     return options;
 }
