@@ -44,10 +44,12 @@ void print(std::ostream& out, const LockStatus& status) {
     const auto number = [](std::uint64_t it) { return it > 0 ? std::to_string(it) : std::string{}; };
     Table table{{"NODE", "STATE", "EXPIRES IN", "FENCING COUNT", "WAITING", "READERS", "OWNER", "HOLDER"}};
     for (const auto& node : status.nodes)
-        table.add({node.name, node.state == NodeStatus::State::no_lock ? "no lock" : name_of(node.state),
-                   node.expires_in.count() < 0 ? "" : text_of(node.expires_in), number(node.fencing_count),
-                   number(node.waiters), number(node.readers), told(node), node.holder});
-    out << table << escaped(summary_of(status)) << '\n';
+        table.push_back(
+            {node.name, node.state == NodeStatus::State::no_lock ? "no lock" : name_of(node.state),
+             node.expires_in.count() < 0 ? "" : text_of(node.expires_in), number(node.fencing_count),
+             number(node.waiters), number(node.readers), told(node), node.holder});
+    print_table(out, table);
+    out << escaped(summary_of(status)) << '\n';
 }
 
 int exit_status_of(const LockStatus& status) {

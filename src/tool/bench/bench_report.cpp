@@ -16,7 +16,7 @@ void add_row(Table& table, const std::string& verb, const LatencyHistogram& late
     std::vector<std::string> row{verb};
     for (const double percent : {50.0, 90.0, 99.0, 99.9, 100.0})
         row.push_back(text_of(latencies.percentile(percent)));
-    table.add(std::move(row));
+    table.push_back(std::move(row));
 }
 
 /// Returns a bar whose length is proportional to `count`. If `count` is not 0, the bar is not empty.
@@ -35,8 +35,9 @@ void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
     const auto most = std::ranges::max(bars, {}, &Bar::count).count;
     Table table{{"acquired within", "times", ""}};
     for (const auto& bar : bars)
-        table.add({text_of(bar.to), std::to_string(bar.count), stripe(bar.count, most)});
-    out << '\n' << table;
+        table.push_back({text_of(bar.to), std::to_string(bar.count), stripe(bar.count, most)});
+    out << '\n';
+    print_table(out, table);
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ void print(std::ostream& out, const std::string& title, const Measurement& measu
         Table table{{"", "p50", "p90", "p99", "p99.9", "max"}};
         add_row(table, "acquire", measurement.acquire);
         add_row(table, "release", measurement.release);
-        out << table;
+        print_table(out, table);
         print_histogram(out, measurement.acquire);
     }
     if (const auto& writes = measurement.shared_writes; writes.count() > 0)

@@ -45,10 +45,10 @@ Table table_of(const Diagnosis& diagnosis) {
     for (const auto& it : diagnosis.nodes) {
         const auto& node = it.facts;
         const auto& info = node.info;
-        table.add({node.name, name_of(it.verdict(), "ok"),
-                   node.round_trip ? text_of(*node.round_trip) : unknown,
-                   info.make.empty() ? unknown : info.make + " " + info.version, or_unknown(info.role),
-                   info.uptime ? text_of_age(*info.uptime) : unknown, persistence_of(node), memory_of(info)});
+        table.push_back(
+            {node.name, name_of(it.verdict(), "ok"), node.round_trip ? text_of(*node.round_trip) : unknown,
+             info.make.empty() ? unknown : info.make + " " + info.version, or_unknown(info.role),
+             info.uptime ? text_of_age(*info.uptime) : unknown, persistence_of(node), memory_of(info)});
     }
     return table;
 }
@@ -99,7 +99,7 @@ void print_quarantine(std::ostream& out, const NodeFacts& node) {
 }  // namespace
 
 void print(std::ostream& out, const Diagnosis& diagnosis) {
-    out << table_of(diagnosis);
+    print_table(out, table_of(diagnosis));
     for (const auto& node : diagnosis.nodes) print_quarantine(out, node.facts);
     for (const auto& shared : grouped(diagnosis))
         print(out, *shared.finding, names_of(shared, diagnosis.nodes.size()));

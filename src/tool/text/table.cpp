@@ -3,35 +3,25 @@
 #include "escaped.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <cstddef>
 
 namespace redlock::tool {
 
-void Table::add(std::vector<std::string> cells) {
-    for (auto& cell : cells) cell = escaped(cell);
-    rows_.push_back(std::move(cells));
-}
-
-std::ostream& operator<<(std::ostream& out, const Table& table) {
-    std::vector<std::size_t> widths(table.rows_.front().size());
-    for (const auto& row : table.rows_)
-        for (std::size_t column = 0; column < row.size(); ++column)
-            widths[column] = std::max(widths[column], row[column].size());
-    const auto is_empty = [&](std::size_t column) {
-        return std::all_of(table.rows_.begin() + 1, table.rows_.end(),
-                           [&](const auto& row) { return row[column].empty(); });
-    };
-    for (const auto& row : table.rows_) {
-        std::string line;
-        for (std::size_t column = 0; column < row.size(); ++column) {
-            if (is_empty(column)) continue;
-            line += row[column];
-            line.append(widths[column] - row[column].size() + 2, ' ');
+void print_table(std::ostream& out, const Table& table) {
+    std::vector<std::string> lines(table.size());
+    std::size_t begin = 0;  // of the next column
+    for (std::size_t column = 0; column < table.front().size(); ++column) {
+        const auto is_empty = [column](const auto& row) { return row[column].empty(); };
+        if (std::all_of(table.begin() + 1, table.end(), is_empty)) continue;
+        std::size_t end = 0;
+        for (std::size_t row = 0; row < table.size(); ++row) {
+            lines[row].resize(begin, ' ');
+            lines[row] += escaped(table[row][column]);
+            end = std::max(end, lines[row].size());
         }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out << line << '\n';
+        begin = end + 2;
     }
-    return out;
+    for (const auto& line : lines) out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
 }
 
 }  // namespace redlock::tool

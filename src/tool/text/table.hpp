@@ -1,4 +1,4 @@
-// Prints rows of text in columns that are as wide as necessary. The cells are escaped (escaped.hpp).
+// Prints rows of text in columns that are as wide as necessary.
 #pragma once
 
 #include <ostream>
@@ -7,19 +7,11 @@
 
 namespace redlock::tool {
 
-class Table {
-public:
-    explicit Table(std::vector<std::string> headings) : rows_{std::move(headings)} {}
+/// The rows, which have as many cells each. The first one has the headings.
+using Table = std::vector<std::vector<std::string>>;
 
-    /// Adds a row. It must have as many cells as there are headings.
-    void add(std::vector<std::string> cells);
-
-    /// Prints two blanks between the columns and none at the end of a line. Leaves out a column whose cells
-    /// are all empty.
-    friend std::ostream& operator<<(std::ostream& out, const Table& table);
-
-private:
-    std::vector<std::vector<std::string>> rows_;
-};
+/// Prints two blanks between the columns and none at the end of a line. Leaves out a column whose cells,
+/// except the heading, are all empty. The cells are escaped (escaped.hpp).
+void print_table(std::ostream& out, const Table& table);
 
 }  // namespace redlock::tool
