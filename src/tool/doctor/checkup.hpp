@@ -1,7 +1,6 @@
 // The checkup of `redlock doctor`: tries what locks need on each node, and collects facts. Judges nothing.
 #pragma once
 
-#include "redis/admin_connection.hpp"
 #include "server_info.hpp"
 
 #include <redlock/endpoint.hpp>
@@ -111,10 +110,5 @@ struct NodeFacts {
 /// are read one right after the other. Leaves nothing behind but the marker. If a node does not release the
 /// probe, it expires after 20 s. Throws std::invalid_argument for endpoints that RedisNodes rejects.
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan);
-
-/// A part of the checkup: tries whether the node permits what locks need. Acquires, extends and releases a
-/// lock on this one node, with the rounds of the library. If the plan asks for it, writes the marker of the
-/// quarantine. Also tries the commands that fencing, a quarantine and a queue need.
-void probe(AdminConnection& admin, const CheckupPlan& plan, NodeFacts& facts);
 
 }  // namespace redlock::tool
