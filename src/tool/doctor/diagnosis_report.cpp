@@ -5,9 +5,9 @@
 #include "text/table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <functional>
+#include <iomanip>
 
 namespace redlock::tool {
 
@@ -31,15 +31,6 @@ std::string memory_of(const ServerInfo& info) {
            or_unknown(info.eviction);
 }
 
-/// Returns for example "2026-01-31 23:04:12 UTC".
-std::string time_of_day(std::chrono::system_clock::time_point time) {
-    const auto seconds = std::chrono::system_clock::to_time_t(time);
-    std::tm parts{};
-    std::array<char, 32> text{};
-    const auto length = std::strftime(text.data(), text.size(), "%F %T UTC", ::gmtime_r(&seconds, &parts));
-    return {text.data(), length};
-}
-
 Table table_of(const Diagnosis& diagnosis) {
     Table table{{"NODE", "VERDICT", "ROUND TRIP", "SERVER", "ROLE", "UP", "PERSISTENCE", "MEMORY"}};
     for (const auto& it : diagnosis.nodes) {
@@ -53,10 +44,11 @@ Table table_of(const Diagnosis& diagnosis) {
     return table;
 }
 
-/// A finding and the names of the nodes to which it applies.
+/// A finding, and the nodes to which it applies.
 struct Shared {
     const Finding* finding;
-    std::vector<std::string> nodes;
+    std::string names;
+    std::size_t nodes;
 };
 
 /// Merges the findings that several nodes have in common. The worst findings come first.
@@ -67,18 +59,11 @@ std::vector<Shared> grouped(const Diagnosis& diagnosis) {
             auto same = std::ranges::find_if(result, [&](const Shared& it) {
                 return it.finding->what == finding.what && it.finding->remedy == finding.remedy;
             });
-            if (same == result.end()) same = result.insert(same, {&finding, {}});
-            same->nodes.push_back(node.facts.name);
+            if (same == result.end()) same = result.insert(same, {&finding, {}, 0});
+            same->names += (same->nodes++ == 0 ? "" : ", ") + node.facts.name;
         }
     std::ranges::stable_sort(result, std::greater{}, [](const Shared& it) { return it.finding->severity; });
     return result;
-}
-
-std::string names_of(const Shared& shared, std::size_t all) {
-    if (all > 1 && shared.nodes.size() == all) return "all nodes";
-    std::string names;
-    for (const auto& node : shared.nodes) names += (names.empty() ? "" : ", ") + node;
-    return names;
 }
 
 void print(std::ostream& out, const Finding& finding, const std::string& where) {
@@ -89,9 +74,12 @@ void print(std::ostream& out, const Finding& finding, const std::string& where) 
 
 void print_quarantine(std::ostream& out, const NodeFacts& node) {
     if (!node.marker || !node.marker->placed) return;
+    const auto until = std::chrono::system_clock::to_time_t(node.marker->until);
+    std::tm parts{};
     out << escaped(node.name) << ": ";
     if (node.marker->left.count() > 0)
-        out << "in quarantine until " << time_of_day(node.marker->until) << " by its clock\n";
+        out << "in quarantine until "
+            << std::put_time(::gmtime_r(&until, &parts), "%F %T UTC by its clock\n");
     else
         out << "has its quarantine behind it\n";
 }
@@ -101,8 +89,9 @@ void print_quarantine(std::ostream& out, const NodeFacts& node) {
 void print(std::ostream& out, const Diagnosis& diagnosis) {
     print_table(out, table_of(diagnosis));
     for (const auto& node : diagnosis.nodes) print_quarantine(out, node.facts);
-    for (const auto& shared : grouped(diagnosis))
-        print(out, *shared.finding, names_of(shared, diagnosis.nodes.size()));
+    const auto all = diagnosis.nodes.size();
+    for (const auto& [finding, names, nodes] : grouped(diagnosis))
+        print(out, *finding, all > 1 && nodes == all ? "all nodes" : names);
     for (const auto& finding : diagnosis.findings) print(out, finding, "together");
     out << '\n' << name_of(diagnosis.verdict(), "ok") << ": " << summary_of(diagnosis) << '\n';
     if (const auto advice = advice_of(diagnosis); !advice.empty())
