@@ -210,22 +210,19 @@ void judge_failover(const NodeFacts& node, const CheckupPlan& plan, Findings& fi
              "find out from its documentation when it stops accepting writes without a replica");
 }
 
-/// Judges whether the server can delete a key before it expires.
-void judge_eviction(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
+/// Judges whether the server can delete a key before it expires, and whether it has no memory for another
+/// key.
+void judge_memory(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
     const auto& info = node.info;
-    const bool bounded = info.max_memory.value_or(0) > 0;
-    if (!bounded || info.eviction.empty() || info.eviction == "noeviction") return;
-    findings.push_back(
-        {Severity::unsafe, "eviction",
-         "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " + info.eviction,
-         std::string{"the keys of locks are evicted like any other key; "} + forgetting_matters,
-         "maxmemory-policy noeviction"});
-}
-
-/// Judges whether the server has no memory for another key.
-void judge_room(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
-    const auto& info = node.info;
-    if (info.max_memory.value_or(0) == 0 || !info.used_memory) return;
+    if (info.max_memory.value_or(0) == 0) return;
+    if (!info.eviction.empty() && info.eviction != "noeviction")
+        findings.push_back(
+            {Severity::unsafe, "eviction",
+             "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " +
+                 info.eviction,
+             std::string{"the keys of locks are evicted like any other key; "} + forgetting_matters,
+             "maxmemory-policy noeviction"});
+    if (!info.used_memory) return;
     const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
     const auto what =
         megabytes(*info.used_memory) + " of maxmemory " + megabytes(*info.max_memory) + " are used";
@@ -410,9 +407,8 @@ Findings findings_of(const NodeFacts& node, const CheckupPlan& plan) {
     Findings findings;
     judge_mode(node, plan, findings);
     if (node.info.mode == "sentinel") return findings;  // it knows none of the commands that were tried
-    for (auto* const judge :
-         {judge_version, judge_role, judge_cluster, judge_failover, judge_permissions, judge_eviction,
-          judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
+    for (auto* const judge : {judge_version, judge_role, judge_cluster, judge_failover, judge_permissions,
+                              judge_memory, judge_persistence, judge_quarantine, judge_speed, judge_silence})
         judge(node, plan, findings);
     return findings;
 }
