@@ -149,11 +149,14 @@ TEST_F(Run, ReportsAFailedRelease) {
     EXPECT_EQ(world.keys(), 3U);
 }
 
-TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
-    const std::string variables = "echo \"[${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]\"";
+TEST_F(Run, HidesTheVariablesOfAnOuterRun) {
+    const std::string variables =
+        "echo \"[${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]"
+        " $REDLOCK_RESOURCE $REDLOCK_TTL_MS\"";
     const auto inner = std::string{REDLOCK_TOOL} + " run other -c '" + variables + "'";
-    const auto outcome = world.run(world.job(variables + "; " + inner, {"--fencing", "--holders", "2"}));
-    EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
+    const auto outcome =
+        world.run(world.job(variables + "; " + inner, {"--ttl", "20s", "--fencing", "--holders", "2"}));
+    EXPECT_EQ(outcome.out, "[tokenslot] job 20000\n[] other 30000\n");
 }
 
 // It would wait for ever, and nobody sits at a terminal to see it.

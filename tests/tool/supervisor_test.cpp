@@ -75,8 +75,7 @@ TEST_F(WatchedCommand, IsNotSaidToBeEndedIfItMayNotBeSignalled) {
 // REDLOCK is the beginning of the name REDLOCK_RESOURCE.
 TEST_F(WatchedCommand, HasAVariableWhoseNameBeginsLikeAnotherOne) {
     ForkedChild watcher{[](const auto& report) {
-        ::setenv("REDLOCK", "kept", 1);                      // NOLINT(concurrency-mt-unsafe): one thread
-        ::setenv("REDLOCK_RESOURCE", "of an outer run", 1);  // NOLINT(concurrency-mt-unsafe)
+        ::setenv("REDLOCK", "kept", 1);  // NOLINT(concurrency-mt-unsafe): one thread
         const Signals signals{SIGTERM};
         Terminal terminal;
         const auto* const script = "test \"$REDLOCK $REDLOCK_RESOURCE\" = 'kept job'";

@@ -8,29 +8,16 @@
 #include <sys/prctl.h>
 #endif
 
-#include <algorithm>
-#include <string_view>
-
 namespace redlock::tool {
 namespace {
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
+/// Returns pointers to the words, followed by those in `others`, and a null pointer, which also ends
+/// `others`.
+std::vector<char*> pointers(const std::vector<std::string>& words, char** others) {
     std::vector<char*> result;
-    result.reserve(words.size() + 1);
     for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
+    for (; *others != nullptr; ++others) result.push_back(*others);
     result.push_back(nullptr);
-    return result;
-}
-
-/// Returns the environment of the command. An added variable replaces ours of the same name.
-std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
-    auto result = start.environment;
-    for (char** it = environ; *it != nullptr; ++it) {
-        const std::string_view entry{*it};
-        const auto name = entry.substr(0, entry.find('=') + 1);
-        const auto has_name = [&](const std::string& other) { return other.starts_with(name); };
-        if (std::ranges::none_of(start.environment, has_name)) result.emplace_back(entry);
-    }
     return result;
 }
 
@@ -38,9 +25,9 @@ std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
 
 ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal)
     : guardian_(start.guardian), failure_(shared_with_children<std::atomic<int>>("mmap")) {
-    const auto environment = environment_of(start);
-    const auto words = pointers(start.words);
-    const auto variables = pointers(environment);
+    char* none = nullptr;
+    const auto words = pointers(start.words, &none);
+    const auto variables = pointers(start.environment, environ);
 #if defined(__linux__)
     ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the command leaves behind become our children
 #endif

@@ -22,7 +22,7 @@ class ProcessGroup : detail::NotCopied {
 public:
     struct Start {
         std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
-        std::vector<std::string> environment;  ///< "NAME=value", which adds or replaces a variable
+        std::vector<std::string> environment;  ///< more variables, "NAME=value", of which we have none
         bool in_foreground = false;            ///< the group gets the terminal
         Guardian* guardian = nullptr;          ///< ends the group if redlock dies before it
     };

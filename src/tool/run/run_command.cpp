@@ -181,8 +181,10 @@ int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
     auto reporter = reporter_of(request);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
-    // The command must not inherit these of an outer `redlock run`.
-    for (const auto* const name : {"REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"}) erase_variable(name);
+    // The command must not inherit these of an outer `redlock run`. Most of them it gets from us.
+    for (const auto* const name :
+         {"REDLOCK_RESOURCE", "REDLOCK_OWNER", "REDLOCK_TTL_MS", "REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"})
+        erase_variable(name);
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto promise = std::make_shared<std::promise<std::string>>();
     const Loss loss = promise->get_future();
