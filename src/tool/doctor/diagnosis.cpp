@@ -41,35 +41,23 @@ void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const Check
          "run NTP on it, and correct its clock while it does not take part"});
 }
 
-Finding twin_finding(const NodeFacts& earlier) {
-    return {Severity::unsafe,
-            "same_server",
-            "it is the same server as " + earlier.name,
-            "one server has two votes: if it loses its data, two holders may each have a majority",
-            "a separate server for each node",
-            false};
-}
-
-/// If the end of a quarantine gives a majority its vote, this is only a warning.
-Finding no_quorum_finding(const Diagnosis& diagnosis) {
+/// Adds the findings about all nodes together. If the end of a quarantine gives a majority its vote, the
+/// missing quorum is only a warning.
+void judge_number(Diagnosis& diagnosis) {
+    const auto size = diagnosis.nodes.size();
     const auto waiting = std::ranges::count_if(diagnosis.nodes, &NodeDiagnosis::only_in_quarantine);
     const bool passes = diagnosis.spare() + waiting >= 0;
-    return {passes ? Severity::warning : Severity::unsafe, "quorum", "no majority of the nodes has a vote",
-            "no lock can be acquired now",
-            passes ? "wait for the end of the quarantine" : "bring back the nodes that have no vote"};
-}
-
-/// Returns the findings about all nodes together.
-Findings joint_findings(const Diagnosis& diagnosis) {
-    Findings findings;
-    const auto size = diagnosis.nodes.size();
-    if (diagnosis.spare() < 0) findings.push_back(no_quorum_finding(diagnosis));
+    if (diagnosis.spare() < 0)
+        diagnosis.findings.push_back(
+            {passes ? Severity::warning : Severity::unsafe, "quorum", "no majority of the nodes has a vote",
+             "no lock can be acquired now",
+             passes ? "wait for the end of the quarantine" : "bring back the nodes that have no vote"});
     if (size % 2 == 0)
-        findings.push_back({Severity::hint, "number",
-                            "of " + std::to_string(size) + " nodes " + std::to_string(size - quorum(size)) +
-                                " may fail, no more than of " + std::to_string(size - 1),
-                            "an even number costs a node and gains nothing", "add or remove a node"});
-    return findings;
+        diagnosis.findings.push_back(
+            {Severity::hint, "number",
+             "of " + std::to_string(size) + " nodes " + std::to_string(size - quorum(size)) +
+                 " may fail, no more than of " + std::to_string(size - 1),
+             "an even number costs a node and gains nothing", "add or remove a node"});
 }
 
 }  // namespace
@@ -115,11 +103,14 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const CheckupPlan& plan) {
         findings = findings_of(facts, plan);
         const auto first = std::ranges::find_if(nodes, is_same);
         if (first < nodes.begin() + static_cast<std::ptrdiff_t>(node))
-            findings.push_back(twin_finding(*first));
+            findings.push_back(
+                {Severity::unsafe, "same_server", "it is the same server as " + first->name,
+                 "one server has two votes: if it loses its data, two holders may each have a majority",
+                 "a separate server for each node", false});
         judge_clock(nodes, node, plan, findings);
         std::ranges::stable_sort(findings, std::greater{}, &Finding::severity);
     }
-    it.findings = joint_findings(it);
+    judge_number(it);
     return it;
 }
 
