@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -149,12 +150,10 @@ int acquire(const LeaseCommandArguments& request) {
         return die_of(*interrupted);
     }
     pid_t keeper = 0;  // -1 if it could not be started
-    try {
-        if (result && watched) keeper = keep_in_background(*watched, lock.state(), signals);
-    } catch (const std::system_error& error) {
+    if (result && watched) keeper = keep_in_background(*watched, lock.state(), signals);
+    if (keeper < 0) {
+        result.conclude({errno, std::generic_category()}, result.attempts());
         (void)lock.release();
-        result.conclude(error.code(), result.attempts());
-        keeper = -1;
     }
     tell(request, lock.state().lease(), result);
     if (result && !std::cout.flush()) {

@@ -12,12 +12,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <system_error>
 
 namespace redlock::tool {
 namespace {
@@ -88,8 +86,7 @@ int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
 
 pid_t keep_in_background(WatchedProcess& process, const detail::LeaseState& lock, const Signals& signals) {
     const auto child = ::fork();
-    if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
-    if (child > 0) return child;
+    if (child != 0) return child;
     int status = exit_status::internal;
     try {
         leave_caller(process, signals);

@@ -15,8 +15,8 @@ namespace redlock::tool {
 ///
 /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also the
 /// stderr of `process`. The keeper leaves the current directory. Its signals are as `signals` found them.
-/// Returns the process id of the keeper. Throws std::system_error if no process can be made. No other thread
-/// may use `lock` during the call, because its mutex is used in the child.
+/// Returns the process id of the keeper, or -1 and errno if no process can be made. No other thread may use
+/// `lock` during the call, because its mutex is used in the child.
 pid_t keep_in_background(WatchedProcess& process, const detail::LeaseState& lock, const Signals& signals);
 
 }  // namespace redlock::tool
