@@ -194,12 +194,8 @@ private:
     /// permitted.
     void try_commands_of_scripts() {
         const auto key = plan_.resource + ":doctor-" + owner_;
-        const std::vector<std::pair<const char*, Words>> commands{{"release", {"GET", key}},
-                                                                  {"release", {"DEL", key}},
-                                                                  {"extend", {"PTTL", key}},
-                                                                  {"extend", {"PEXPIRE", key, "1"}}};
-        for (const auto& [verb, words] : commands)
-            try_command(admin_, words, {verb, plan_.resource, ""}, true);
+        try_commands(admin_, {{"GET", key}, {"DEL", key}}, {"release", plan_.resource, ""}, true);
+        try_commands(admin_, {{"PTTL", key}, {"PEXPIRE", key, "1"}}, {"extend", plan_.resource, ""}, true);
     }
 
     /// Writes the marker in the same way as the first acquisition on a new node.
@@ -225,8 +221,7 @@ private:
                                           {"INFO", "server"},
                                           {"INFO", "replication"},
                                           {"TIME"}};
-        for (const auto& words : commands)
-            try_command(admin_, words, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
+        try_commands(admin_, commands, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
     }
 
     /// Tries the commands of a queue on the queue of the resource itself, in which other clients may be
@@ -240,21 +235,23 @@ private:
                                           {"ZPOPMIN", key, "0"},     {"EXISTS", key},
                                           {"PEXPIRE", key, "never"}, {"TIME"}};
         constexpr const char* verb = "keep a queue";
-        for (const auto& words : commands) try_command(admin_, words, {verb, key, "", {}, false});
+        try_commands(admin_, commands, {verb, key, "", {}, false});
         const PermissionCheck of_channel{verb, channel, "&redlock:wake:*", {}, false};
-        try_command(admin_, {"PUBLISH", channel, ""}, of_channel);
+        try_commands(admin_, {{"PUBLISH", channel, ""}}, of_channel);
         AdminConnection listener{admin_.endpoint(), plan_.nodes.node_timeout};
-        if (listener.connect()) try_command(listener, {"SUBSCRIBE", channel}, of_channel);
+        if (listener.connect()) try_commands(listener, {{"SUBSCRIBE", channel}}, of_channel);
     }
 
-    /// Records the failure if the ACL forbids the command or, unless `with_any_key`, the key. Other errors do
-    /// not matter here.
-    void try_command(AdminConnection& admin, const Words& words, PermissionCheck check,
-                     bool with_any_key = false) {
-        check.error = error_of(admin.ask(words));
-        if (check.error.cause == Errc::permission_denied &&
-            (!with_any_key || missing_permission(check).starts_with('+')))
-            facts_.permission_checks.push_back(std::move(check));
+    /// Records a failure for each command if the ACL forbids the command or, unless `with_any_key`, the key.
+    /// Other errors do not matter here.
+    void try_commands(AdminConnection& admin, const std::vector<Words>& commands, PermissionCheck check,
+                      bool with_any_key = false) {
+        for (const auto& words : commands) {
+            check.error = error_of(admin.ask(words));
+            if (check.error.cause == Errc::permission_denied &&
+                (!with_any_key || missing_permission(check).starts_with('+')))
+                facts_.permission_checks.push_back(check);
+        }
     }
 
     void read_marker() {
