@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -24,11 +23,6 @@ std::string trimmed(const std::string& text) {
     return begin == text.npos ? std::string{} : text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
-    return value != nullptr ? value : "";
-}
-
 /// Parses an address that is a part of `whole`, which decides whether an error message may quote it. The
 /// message says where the address was found, and ends with the hint.
 Endpoint parse(const std::string& uri, std::string_view whole, const std::string& where,
@@ -36,10 +30,7 @@ Endpoint parse(const std::string& uri, std::string_view whole, const std::string
     try {
         return parse_address(uri, may_have_password(whole) ? Quotes::forbidden : Quotes::allowed);
     } catch (const std::invalid_argument& error) {
-        std::string text = error.what();
-        const std::string prefix = "redlock: ";
-        if (text.starts_with(prefix)) text.erase(0, prefix.size());
-        throw std::invalid_argument{where + ": " + text + hint};
+        throw std::invalid_argument{where + ": " + error.what() + hint};
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "text/words.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 namespace redlock::tool {
@@ -18,6 +19,11 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<vo
         }
     };
     return app.add_option_function<std::string>(names, checked, help)->type_name(type);
+}
+
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
+    return value != nullptr ? value : "";
 }
 
 void add_former_name(CLI::App& app, const std::string& former, const std::string& name,

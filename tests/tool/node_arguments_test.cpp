@@ -132,7 +132,7 @@ TEST_F(UsersNodesFile, IsReadIfItIsThere) {
 
 TEST_F(UsersNodesFile, IsNamedByAnErrorInOneOfItsLines) {
     std::ofstream{file} << "# none\nhost:port\n";
-    EXPECT_THAT(error_of({}), testing::StartsWith(file.string() + ":2: node address: port"));
+    EXPECT_THAT(error_of({}), testing::StartsWith(file.string() + ":2: redlock: node address: port"));
 }
 
 // chmod 0 ~/.config/redlock: nobody knows whether the file is there.
@@ -318,8 +318,8 @@ std::string error_of_variable(const std::string& text) {
 TEST(NodesVariable, IsNotQuotedIfAPasswordMayBeAnywhereInIt) {
     EXPECT_EQ(
         error_of_variable("redis://app:12?s3cret,rest@h"),
-        "REDLOCK_NODES, address 1: node address: query has an unknown field; known: none; commas separate "
-        "the addresses, and a comma in a password is %2C");
+        "REDLOCK_NODES, address 1: redlock: node address: query has an unknown field; known: none; commas "
+        "separate the addresses, and a comma in a password is %2C");
     for (const auto* const text :
          {"redis://app:12?s3cret,rest@h", "redis://h,s3cret://x,redis://u:p@h", "s3cret://x,redis://u:p@h",
           "redis+sentinel://s/m?sentinel_password=a,redis://h?s3cret",
@@ -342,7 +342,8 @@ TEST(NodesVariable, SaysHowAListIsWrittenIfItHasBlanksOrACommaInAPassword) {
 // The shell gives the list to --node in parts: --node redis://app:12?s3cret --node rest@h.
 TEST(NodeOptions, AreNotQuotedIfAPasswordMayBeInOneOfThem) {
     const auto error = error_of({"--node", "redis://app:12?s3cret", "--node", "rest@h"});
-    EXPECT_THAT(error, testing::StartsWith("--node, address 1: node address: query has an unknown field"));
+    EXPECT_THAT(error,
+                testing::StartsWith("--node, address 1: redlock: node address: query has an unknown field"));
     EXPECT_THAT(error, testing::Not(testing::HasSubstr("s3cret")));
     EXPECT_THAT(error_of({"--node", "reddis://h"}), testing::HasSubstr("\"reddis\""));
 }
@@ -351,7 +352,7 @@ TEST(NodeOptions, AreNotQuotedIfAPasswordMayBeInOneOfThem) {
 TEST_F(NodesFile, IsNotQuotedIfAPasswordMayBeInTheLine) {
     for (const auto* const line : {"redis://app:12?s3cret #rest@h", "s3cret://app # password=rest"}) {
         write(std::string{"127.0.0.1:1\n"} + line + '\n');
-        EXPECT_THAT(error(), testing::StartsWith(path + ":2: node address: "));
+        EXPECT_THAT(error(), testing::StartsWith(path + ":2: redlock: node address: "));
         EXPECT_THAT(error(),
                     testing::EndsWith("; a '#' behind a blank begins a comment, and in a password they "
                                       "are %20 and %23"));

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <fstream>
 #include <future>
 #include <system_error>
@@ -120,11 +119,8 @@ std::string holder_description(pid_t process) {
 }
 
 std::string resource_of_caller(const LockArguments& arguments) {
-    // NOLINTBEGIN(concurrency-mt-unsafe): no thread sets them
-    const char* const resource = std::getenv("REDLOCK_RESOURCE");
-    const bool has_slot = std::getenv("REDLOCK_SLOT") != nullptr;
-    // NOLINTEND(concurrency-mt-unsafe)
-    return resource == nullptr || has_slot || arguments.quiet ? "" : resource;
+    const bool has_slot = !variable("REDLOCK_SLOT").empty();
+    return has_slot || arguments.quiet ? "" : variable("REDLOCK_RESOURCE");
 }
 
 WaitReporter reporter_of(const LockArguments& arguments) {

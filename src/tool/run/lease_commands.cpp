@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -79,8 +78,7 @@ struct LeaseCommandArguments : LockArguments {
 
 private:
     void add_own_owner(CLI::App& app) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
-        if (const char* const ours = std::getenv("REDLOCK_OWNER")) owner = ours;
+        owner = variable("REDLOCK_OWNER");
         app.add_option("--owner", owner, "What redlock acquire printed; default: the variable REDLOCK_OWNER")
             ->type_name("OWNER");
     }

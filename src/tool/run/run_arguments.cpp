@@ -1,6 +1,5 @@
 #include "run_arguments.hpp"
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -9,8 +8,8 @@ namespace {
 
 /// As flock has it.
 std::string shell() {
-    const char* const variable = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): no thread sets it
-    return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
+    const auto ours = variable("SHELL");
+    return ours.empty() ? "/bin/sh" : ours;
 }
 
 /// Names COMMAND in the usage, which the parser of options does not know.
