@@ -33,6 +33,17 @@ TEST(Bars, HaveALogarithmicScaleFromTheFirstToTheLast) {
     EXPECT_EQ(bars[3].count, 1U);
 }
 
+TEST(Bars, EndInFrontOfTheFirstLatencyOfTheNextOne) {
+    LatencyHistogram histogram;
+    for (const auto latency : {0ns, 999ns, 1000ns}) histogram.record(latency);
+    const auto bars = bars_of(histogram);
+    ASSERT_EQ(bars.size(), 2U);
+    EXPECT_EQ(bars[0].from, 0ns);
+    EXPECT_EQ(bars[0].to, 1us);
+    EXPECT_EQ(bars[0].count, 2U);
+    EXPECT_EQ(bars[1].count, 1U);
+}
+
 TEST(Bars, AreEmptyWithoutMeasurements) {
     EXPECT_TRUE(bars_of({}).empty());
 }

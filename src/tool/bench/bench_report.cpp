@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <utility>
 
 namespace redlock::tool {
 namespace {
@@ -26,10 +27,6 @@ std::string stripe(std::uint64_t count, std::uint64_t most) {
     return std::string(static_cast<std::size_t>(length), '#');
 }
 
-std::string words_of(const Failure& failure) {
-    return escaped(failure.first + ": " + failure.second.message());
-}
-
 void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
     const auto bars = bars_of(latencies);
     const auto most = std::ranges::max(bars, {}, &Bar::count).count;
@@ -45,15 +42,16 @@ void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
 std::vector<Bar> bars_of(const LatencyHistogram& latencies) {
     std::vector<Bar> bars;
     std::chrono::nanoseconds from{0};
-    std::uint64_t seen = 0;
-    for (std::chrono::nanoseconds decade = 1us; seen < latencies.count(); decade *= 10)
+    auto bucket = latencies.counts().begin();
+    for (std::chrono::nanoseconds decade = 1us;; decade *= 10)
         for (const int step : {1, 2, 5}) {
-            const Bar bar{from, decade * step, latencies.between(from, decade * step)};
-            if (seen + bar.count > 0 && seen < latencies.count()) bars.push_back(bar);
-            seen += bar.count;
+            if (bucket == latencies.counts().end()) return bars;
+            Bar bar{from, decade * step, 0};
+            for (; bucket != latencies.counts().end() && bucket->first < bar.to; ++bucket)
+                bar.count += bucket->second;
+            if (!bars.empty() || bar.count > 0) bars.push_back(bar);
             from = bar.to;
         }
-    return bars;
 }
 
 void print(std::ostream& out, const std::string& title, const Measurement& measurement) {
@@ -72,10 +70,11 @@ void print(std::ostream& out, const std::string& title, const Measurement& measu
             << static_cast<double>(measurement.shared_commands) / static_cast<double>(writes.count())
             << " commands on average; the first of them waited " << text_of(writes.percentile(50))
             << " (p50) or " << text_of(writes.percentile(99)) << " (p99)\n";
-    for (const auto& [failure, count] : measurement.failures)
-        out << "failed: " << words_of(failure) << ", " << count << " times\n";
-    for (const auto& [failure, count] : measurement.node_causes)
-        out << "no vote: " << words_of(failure) << ", " << count << " times\n";
+    for (const auto& [kind, failures] :
+         {std::pair{"failed: ", &measurement.failures}, std::pair{"no vote: ", &measurement.node_causes}})
+        for (const auto& [failure, count] : *failures)
+            out << kind << escaped(failure.first + ": " + failure.second.message()) << ", " << count
+                << " times\n";
 }
 
 }  // namespace redlock::tool

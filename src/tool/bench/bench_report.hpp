@@ -11,7 +11,7 @@
 
 namespace redlock::tool {
 
-/// The number of latencies in [from, to).
+/// The number of latencies in [from, to). A bucket counts if it ends in this range.
 struct Bar {
     std::chrono::nanoseconds from;
     std::chrono::nanoseconds to;

@@ -24,11 +24,4 @@ auto LatencyHistogram::percentile(double percent) const -> Span {
     return largest_;
 }
 
-std::uint64_t LatencyHistogram::between(Span from, Span to) const {
-    std::uint64_t result = 0;
-    for (const auto& [last, count] : counts_)
-        if (last >= from && last < to) result += count;
-    return result;
-}
-
 }  // namespace redlock::tool

@@ -20,11 +20,11 @@ public:
     /// up to 1 % too large, but never larger than the largest latency. Returns zero if nothing was recorded.
     Span percentile(double percent) const;
 
-    /// Returns how many latencies are in [from, to). A bucket counts if it ends in this range.
-    std::uint64_t between(Span from, Span to) const;
+    /// Returns the number of latencies in each bucket that has any, by the largest latency of the bucket.
+    const std::map<Span, std::uint64_t>& counts() const noexcept { return counts_; }
 
 private:
-    std::map<Span, std::uint64_t> counts_{};  // by the largest latency of the bucket
+    std::map<Span, std::uint64_t> counts_{};
     std::uint64_t total_ = 0;
     Span largest_{0};
 };
