@@ -104,16 +104,9 @@ void judge_role(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
              "no automatic failover of this node; the other nodes keep the locks while it is down"});
 }
 
-/// Judges whether it is a Sentinel, or belongs to a cluster.
+/// Judges whether it belongs to a cluster.
 void judge_mode(const NodeFacts& node, const CheckupPlan&, Findings& findings) {
-    const auto& info = node.info;
-    if (info.mode == "sentinel")
-        findings.push_back(
-            {Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
-             "give the address of a server that takes part in no failover, or redis+sentinel://" + node.name +
-                 "/MASTER",
-             false});
-    if (info.mode == "cluster" && !node.cluster)
+    if (node.info.mode == "cluster" && !node.cluster)
         findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
                             "it serves only its own slots, and its replicas are promoted automatically",
                             remedy_for_cluster});
@@ -404,11 +397,15 @@ Findings findings_of(const NodeFacts& node, const CheckupPlan& plan) {
     if (const auto& error = node.unreachable)
         return {{Severity::unreachable, "reach", reason_of(error), "it has no vote", remedy_for(error, node),
                  false, error}};
+    if (node.info.mode == "sentinel")  // it knows none of the commands that were tried
+        return {{Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
+                 "give the address of a server that takes part in no failover, or redis+sentinel://" +
+                     node.name + "/MASTER",
+                 false}};
     Findings findings;
-    judge_mode(node, plan, findings);
-    if (node.info.mode == "sentinel") return findings;  // it knows none of the commands that were tried
-    for (auto* const judge : {judge_version, judge_role, judge_cluster, judge_failover, judge_permissions,
-                              judge_memory, judge_persistence, judge_quarantine, judge_speed, judge_silence})
+    for (auto* const judge :
+         {judge_mode, judge_version, judge_role, judge_cluster, judge_failover, judge_permissions,
+          judge_memory, judge_persistence, judge_quarantine, judge_speed, judge_silence})
         judge(node, plan, findings);
     return findings;
 }
