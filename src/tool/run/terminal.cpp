@@ -9,10 +9,6 @@ namespace redlock::tool {
 
 Terminal::Terminal() noexcept : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {}
 
-Terminal::~Terminal() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 bool Terminal::free_to_give() const noexcept {
     struct stat output {};
     (void)::fstat(STDOUT_FILENO, &output);

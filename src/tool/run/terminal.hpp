@@ -1,17 +1,15 @@
 // The controlling terminal, and which process group is its foreground group.
 #pragma once
 
-#include <redlock/detail/not_copied.hpp>
-
 #include <sys/types.h>
 #include <unistd.h>
 
 namespace redlock::tool {
 
-class Terminal : detail::NotCopied {
+class Terminal {
 public:
+    /// The descriptor stays open, because the program is about to end after the command.
     Terminal() noexcept;
-    ~Terminal();
 
     /// Return true if the process group of this process, or `group`, is the foreground group.
     bool ours() const noexcept { return is_of(::getpgrp()); }

@@ -53,10 +53,6 @@ WatchedProcess::WatchedProcess(pid_t process)
          "this takes the system call pidfd_open (" + problem + ") or a /proc that shows the process");
 }
 
-WatchedProcess::~WatchedProcess() {
-    ::close(descriptor_);
-}
-
 void WatchedProcess::keep_descriptor_only(int number) noexcept {
     keep_descriptor(descriptor_, number);
     descriptor_ = number;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/detail/not_copied.hpp>
 
 #include <sys/types.h>
 
@@ -11,11 +10,11 @@ namespace redlock::tool {
 /// Holds a descriptor of the process, so the process cannot be mistaken for a later one with the same number.
 /// This is the descriptor of pidfd_open(), or, if this system call is missing or forbidden, that of the
 /// directory /proc/PID, in which a file is read from time to time.
-class WatchedProcess : detail::NotCopied {
+class WatchedProcess {
 public:
-    /// Throws std::invalid_argument if there is no such process, or if it can be watched in neither way.
+    /// Throws std::invalid_argument if there is no such process, or if it can be watched in neither way. The
+    /// descriptor stays open, because this process ends soon, or when the other one does.
     explicit WatchedProcess(pid_t process);
-    ~WatchedProcess();
 
     pid_t id() const noexcept { return id_; }
 
