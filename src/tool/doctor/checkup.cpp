@@ -15,7 +15,6 @@
 #include <deque>
 #include <future>
 #include <sstream>
-#include <utility>
 
 namespace redlock::tool {
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "checkup.hpp"
+#include "exit_status.hpp"
 
 #include <redlock/nodes.hpp>
 
@@ -16,12 +17,12 @@
 
 namespace redlock::tool {
 
-/// In ascending order.
+/// In ascending order. The verdict about all nodes is the exit status.
 enum class Severity : std::uint8_t {
-    hint,         ///< nothing is wrong
-    warning,      ///< the lock is weaker than it could be, or a fact is unknown
-    unsafe,       ///< two clients may hold the same lock, or the node cannot take part
-    unreachable,  ///< the node could not be reached
+    hint = 0,                         ///< nothing is wrong
+    warning = exit_status::warnings,  ///< the lock is weaker than it could be, or a fact is unknown
+    unsafe = exit_status::unsafe,     ///< two clients may hold the same lock, or the node cannot take part
+    unreachable,                      ///< the node could not be reached; only of a node
 };
 
 struct Finding {

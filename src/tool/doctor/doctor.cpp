@@ -1,7 +1,6 @@
 #include "subcommands.hpp"
 
 #include "diagnosis.hpp"
-#include "exit_status.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "text/json.hpp"
@@ -50,11 +49,6 @@ CheckupPlan plan_of(const DoctorArguments& request) {
     return plan;
 }
 
-int status_of(Severity verdict) {
-    if (verdict == Severity::hint) return 0;
-    return verdict == Severity::warning ? exit_status::warnings : exit_status::unsafe;
-}
-
 int doctor(const DoctorArguments& request) {
     const auto plan = plan_of(request);
     const auto diagnosis = diagnose(check_up(request.nodes.endpoints(), plan), plan);
@@ -62,7 +56,7 @@ int doctor(const DoctorArguments& request) {
         print_json(std::cout, diagnosis);
     else
         print(std::cout, diagnosis);
-    return status_of(diagnosis.verdict());
+    return static_cast<int>(diagnosis.verdict());
 }
 
 }  // namespace
