@@ -3,14 +3,14 @@
 
 #include "client.hpp"
 
+#include "support/in_threads.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <latch>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -67,17 +67,12 @@ private:
     /// Runs all of them. The arrivals of Work are divided among them in turn.
     std::vector<Batch> run(const Work& all) {
         std::vector<Batch> batches(clients_.size());
-        std::latch start{static_cast<std::ptrdiff_t>(clients_.size())};
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 0; i < clients_.size(); ++i)
-            threads.emplace_back([&, i] {
-                auto work = all;
-                work.interval *= static_cast<std::int64_t>(clients_.size());
-                work.first = all.interval * static_cast<std::int64_t>(i);
-                start.arrive_and_wait();
-                batches[i] = clients_[i]->run(work);
-            });
-        threads.clear();
+        support::in_threads(clients_.size(), [&](std::size_t i) {
+            auto work = all;
+            work.interval *= static_cast<std::int64_t>(clients_.size());
+            work.first = all.interval * static_cast<std::int64_t>(i);
+            batches[i] = clients_[i]->run(work);
+        });
         return batches;
     }
 

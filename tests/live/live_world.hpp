@@ -12,6 +12,7 @@
 
 #include "pure/result_matchers.hpp"
 #include "support/cluster.hpp"
+#include "support/in_threads.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/wait_until.hpp"
 
@@ -36,6 +37,7 @@ inline void PrintTo(Round round, std::ostream* out) {
 namespace redlock::test {
 
 using support::Cluster;
+using support::in_threads;
 using support::RedisConfig;
 using support::RedisServer;
 using support::TcpProxy;

@@ -5,6 +5,7 @@
 #include "statistics.hpp"
 
 #include "support/cluster.hpp"
+#include "support/in_threads.hpp"
 #include "support/process_state.hpp"
 
 #include <redlock/redlock.hpp>
@@ -131,14 +132,11 @@ void descriptors(Report& report) {
             support::Cluster servers;
             const auto before = support::descriptors().size();
             RedisNodes nodes{servers.uris(), {.round = Round::all_at_once, .share_connections = share}};
-            std::vector<std::jthread> threads;
-            for (std::size_t i = 0; i < count; ++i)
-                threads.emplace_back([&nodes, i] {
-                    Lock lock{nodes, "bench:open-" + std::to_string(i)};
-                    for (int turn = 0; turn < 200; ++turn)
-                        if (lock.acquire()) (void)lock.release();
-                });
-            threads.clear();
+            support::in_threads(count, [&nodes](std::size_t i) {
+                Lock lock{nodes, "bench:open-" + std::to_string(i)};
+                for (int turn = 0; turn < 200; ++turn)
+                    if (lock.acquire()) (void)lock.release();
+            });
             table.rows.push_back({std::to_string(count) + (share ? " threads" : " threads, own connections"),
                                   {static_cast<double>(support::descriptors().size() - before)}});
         }

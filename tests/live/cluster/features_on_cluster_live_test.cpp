@@ -92,16 +92,13 @@ TEST_F(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
 }
 
 TEST_F(OnACluster, ManyThreadsLockAtOnce) {
-    std::vector<std::jthread> threads;
     std::atomic<int> failures = 0;
-    for (int thread = 0; thread < 16; ++thread)
-        threads.emplace_back([&, thread] {
-            for (int i = 0; i < 100; ++i) {
-                auto lock = world.lock("orders:" + std::to_string(thread * 100 + i));
-                if (!lock.acquire() || !lock.release()) ++failures;
-            }
-        });
-    threads.clear();
+    in_threads(16, [&](std::size_t thread) {
+        for (std::size_t i = 0; i < 100; ++i) {
+            auto lock = world.lock("orders:" + std::to_string(thread * 100 + i));
+            if (!lock.acquire() || !lock.release()) ++failures;
+        }
+    });
     EXPECT_EQ(failures, 0);
     EXPECT_TRUE(world.clean());
 }

@@ -1,8 +1,8 @@
 // Many threads on one RedisNodes. So many rounds are under way that the threads share connections.
 // ThreadSanitizer runs these tests, too.
 #include "live/forked_child.hpp"
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
+#include "support/in_threads.hpp"
 
 #include <array>
 #include <atomic>

@@ -2,7 +2,7 @@
 // ThreadSanitizer runs these tests, too.
 #include "fault_world.hpp"
 
-#include "live/in_threads.hpp"
+#include "support/in_threads.hpp"
 
 #include <array>
 #include <atomic>

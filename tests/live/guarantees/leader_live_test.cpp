@@ -1,7 +1,7 @@
 // A leader with its own watchdog, on real servers.
 #include "watchdog_world.hpp"
 
-#include "live/in_threads.hpp"
+#include "support/in_threads.hpp"
 
 #include <redlock/leader.hpp>
 

@@ -3,6 +3,7 @@
 #include "live/forked_child.hpp"
 #include "live/own_files.hpp"
 #include "live/process/silent_address.hpp"
+#include "support/in_threads.hpp"
 #include "support/process_files.hpp"
 #include "support/process_state.hpp"
 #include "support/temporary_directory.hpp"
@@ -468,9 +469,7 @@ TEST_F(Asio, SeveralThreadsRunTheContext) {
                 EXPECT_TRUE(released);
             },
             net::detached);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { context.run(); });
-    threads.clear();
+    support::in_threads(4, [&](auto) { context.run(); });
     EXPECT_EQ(entered, 40);
 }
 

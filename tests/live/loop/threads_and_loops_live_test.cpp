@@ -1,8 +1,8 @@
 // Threads and event loops on one RedisNodes at once. They share the kept releases of each node and the list
 // of former loops. ThreadSanitizer runs this test, too.
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
 #include "poll_loop.hpp"
+#include "support/in_threads.hpp"
 
 #include <redlock/async_lock.hpp>
 

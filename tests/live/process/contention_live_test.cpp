@@ -1,6 +1,6 @@
 // Many clients lock one resource, and each acquires it in bounded time although a node is frozen (S3).
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
+#include "support/in_threads.hpp"
 
 #include <atomic>
 #include <thread>

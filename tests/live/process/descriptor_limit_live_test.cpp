@@ -1,8 +1,8 @@
 // A process that has no descriptor left for another connection. Its threads go on with the connections that
 // they have.
 #include "live/forked_child.hpp"
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
+#include "support/in_threads.hpp"
 #include "support/loopback_name.hpp"
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 // the same time.
 #include "support/process_state.hpp"
 
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
+#include "support/in_threads.hpp"
 
 #include <redlock/semaphore.hpp>
 

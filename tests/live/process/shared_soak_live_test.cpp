@@ -2,9 +2,9 @@
 // and threads unchanged, while a minority of the nodes fails again and again.
 #include "support/process_state.hpp"
 
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
 #include "live/loop/loop_client.hpp"
+#include "support/in_threads.hpp"
 
 #include <atomic>
 #include <memory>

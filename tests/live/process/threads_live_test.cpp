@@ -1,7 +1,7 @@
 // One RedisNodes and many threads (rule D9). No thread waits for the round trips of another one, and nodes
 // are created and destroyed by many threads. ThreadSanitizer runs these tests, too.
-#include "live/in_threads.hpp"
 #include "live/live_world.hpp"
+#include "support/in_threads.hpp"
 
 #include <atomic>
 #include <thread>

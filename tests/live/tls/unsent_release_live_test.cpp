@@ -24,12 +24,9 @@ TEST_F(UnsentRelease, IsSentWhileOtherThreadsUseTheNodes) {
         ASSERT_THAT(locks.back().acquire(), Succeeds());
     }
     slow_down();
-    std::deque<std::jthread> threads;
-    for (std::size_t i = 0; i < 4; ++i)
-        threads.emplace_back([&, i] {
-            for (std::size_t lock = i; lock < locks.size(); lock += 4) locks[lock].unlock();
-        });
-    threads.clear();
+    in_threads(4, [&](std::size_t i) {
+        for (std::size_t lock = i; lock < locks.size(); lock += 4) locks[lock].unlock();
+    });
     EXPECT_TRUE(wait_until([&] { return clean(); }));
 }
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::test {
+namespace redlock::support {
 
 /// Runs `work(thread)` in this number of threads, which start together, and waits for them.
 inline void in_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -20,4 +20,4 @@ inline void in_threads(std::size_t count, const std::function<void(std::size_t)>
         });
 }
 
-}  // namespace redlock::test
+}  // namespace redlock::support
