@@ -253,31 +253,28 @@ TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDown) {
 // When a term is over, only run() still refers to the state of the leader.
 TEST_F(LeadershipInALoop, AFunctionThatGetsTheOutcomeMayDestroyItAndShutTheLoopDown) {
     for (const bool work_fails : {false, true}) {
-        World other_world;
-        VirtualLoop other_loop{other_world.clock};
-        AsyncNodes of_other{other_world, other_loop, other_world.clock, other_world.entropy};
+        LoopWorld elsewhere;
         std::optional<AsyncLeader> other;
         auto owned = std::make_shared<int>();
         const std::weak_ptr weak{owned};
         std::optional<bool> exists;
         const auto end_all = [&] {
             other.reset();
-            of_other.shut_down();
+            elsewhere.of_loop.shut_down();
             exists = !weak.expired();
         };
-        other.emplace(of_other, the_resource,
+        other.emplace(elsewhere.of_loop, the_resource,
                       LeaderOptions{.ttl = ttl,
                                     .on_error = [&end_all, owned](const std::exception_ptr&) { end_all(); },
                                     .on_failure = [&end_all, owned](const Result&) { end_all(); }});
         owned.reset();
         other->run(
             [&](const AsyncTerm&) {
-                other_world.forget(0, 1, 2);
+                elsewhere.world.forget(0, 1, 2);
                 if (work_fails) throw std::runtime_error("broken");
             },
             report_end());
-        while (other_loop.run_once()) {
-        }
+        elsewhere.run();
         EXPECT_EQ(exists, true) << "the function exists until it has returned";
         EXPECT_TRUE(weak.expired());
     }
@@ -287,12 +284,10 @@ TEST_F(LeadershipInALoop, AFunctionThatGetsTheOutcomeMayDestroyItAndShutTheLoopD
 // The exception would end run(), and so call the completion, which the shutdown has destroyed.
 TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDownAndThrow) {
     for (const bool work_fails : {false, true}) {
-        World other_world;
-        VirtualLoop other_loop{other_world.clock};
-        AsyncNodes of_other{other_world, other_loop, other_world.clock, other_world.entropy};
+        LoopWorld elsewhere;
         int shutdowns = 0;
         const auto throw_after_shutdown = [&] {
-            of_other.shut_down();
+            elsewhere.of_loop.shut_down();
             ++shutdowns;
             throw std::runtime_error("broken");
         };
@@ -301,15 +296,14 @@ TEST_F(LeadershipInALoop, AFunctionOfTheUserMayShutTheLoopDownAndThrow) {
             its.on_error = [&](const std::exception_ptr&) { throw_after_shutdown(); };
         else
             its.on_failure = [&](const Result&) { throw_after_shutdown(); };
-        if (!work_fails) other_world.cut_all();
-        AsyncLeader other{of_other, the_resource, its};
+        if (!work_fails) elsewhere.world.cut_all();
+        AsyncLeader other{elsewhere.of_loop, the_resource, its};
         other.run([](const AsyncTerm&) { throw std::logic_error("broken work"); }, report_end());
-        while (other_loop.run_once()) {
-        }
+        elsewhere.run();
         EXPECT_EQ(shutdowns, 1);
         other.cancel();
-        other_world.heal_all();
-        EXPECT_TRUE(other_world.clean());
+        elsewhere.world.heal_all();
+        EXPECT_TRUE(elsewhere.world.clean());
     }
     EXPECT_THAT(ends, IsEmpty());
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "one_asio.hpp"
+#include "support/any_front.hpp"
 
 #include <redlock/asio.hpp>
+#include <redlock/lock.hpp>
 
 #if defined(REDLOCK_ASIO_BOOST)
 #include <boost/asio/io_context.hpp>
@@ -11,39 +13,30 @@
 #include <asio/io_context.hpp>
 #endif
 
-#include <optional>
-#include <system_error>
 #include <typeindex>
 #include <typeinfo>
-#include <utility>
 
 namespace redlock::test {
 namespace {
 
 class OneAsioLock final : public OneAsio {
 public:
-    explicit OneAsioLock(RedisNodes& nodes) : lock_{context_, nodes, "orders:42"} {}
+    explicit OneAsioLock(RedisNodes& nodes)
+        : lock_{asio::Lock{context_, nodes, "orders:42"}, {.one = [this] { return run(); }}} {}
 
-    Result try_acquire() override {
-        return result_of([this](auto done) { lock_.async_try_acquire(std::move(done)); });
-    }
-    Result release() override {
-        return result_of([this](auto done) { lock_.async_release(std::move(done)); });
-    }
-    std::type_index type() const noexcept override { return typeid(lock_); }
+    Result try_acquire() override { return lock_.try_acquire(); }
+    Result release() override { return lock_.release(); }
+    std::type_index type() const noexcept override { return typeid(asio::Lock); }
 
 private:
-    template <class Begin>
-    Result result_of(Begin begin) {
-        std::optional<Result> result;
-        begin([&](Result it) { result = std::move(it); });
+    /// Runs all that is left to do.
+    bool run() {
         context_.restart();
-        context_.run();
-        return std::move(result).value_or(Result{std::make_error_code(std::errc::timed_out)});
+        return context_.run() > 0;
     }
 
     asio::net::io_context context_{};
-    asio::Lock lock_;
+    support::OfAnyFront<Lock, asio::Lock> lock_;
 };
 
 }  // namespace
