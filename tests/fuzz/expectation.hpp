@@ -1,7 +1,7 @@
 // What a Connection must conclude from the bytes of a server, according to an independent reader.
 #pragma once
 
-#include "reply_reader.hpp"
+#include "support/reply_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace redlock::fuzz {
+
+using support::RedisReply;
+using support::ReplyReader;
 
 class Expectation {
 public:

@@ -3,13 +3,13 @@
 // granted, and whether a client was sent a wrong reply.
 #pragma once
 
-#include "reply_reader.hpp"
 #include "virtual_network.hpp"
 
 #include <redlock/clock.hpp>
 
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
+#include "support/reply_reader.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -24,6 +24,9 @@
 #include "wire/scripts.hpp"
 
 namespace redlock::fuzz {
+
+using support::RedisReply;
+using support::ReplyReader;
 
 using Words = std::vector<std::string>;
 

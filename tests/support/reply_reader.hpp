@@ -1,5 +1,5 @@
 // Parses the bytes of a server according to the specification of the protocol, without code of the library or
-// of hiredis. The fuzz targets compare with it.
+// of hiredis.
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
-namespace redlock::fuzz {
-
-using support::RedisReply;
+namespace redlock::support {
 
 class ReplyReader {
 public:
@@ -24,50 +24,64 @@ public:
         ambiguous  ///< RESP3, or so far from the specification that clients differ: what follows is anybody's
                    ///< guess
     };
+    /// An array is a protocol error for a client none of whose commands gets one as a reply.
+    enum class Arrays : bool { are_errors, are_replies };
+
+    explicit ReplyReader(Arrays arrays = Arrays::are_errors) : arrays_(arrays) {}
 
     void take(std::string_view bytes) { unread_ += bytes; }
 
     Progress next(RedisReply& reply) {
-        if (unread_.empty()) return Progress::incomplete;
-        constexpr std::string_view resp3 = "_#,(=!%~>|";
-        if (resp3.find(unread_.front()) != resp3.npos) return Progress::ambiguous;
-        constexpr std::string_view resp2 = "+-:$*";
-        if (resp2.find(unread_.front()) == resp2.npos) return Progress::protocol_error;
-        const auto end = unread_.find("\r\n");
-        if (end == unread_.npos) return Progress::incomplete;
-        return read(unread_.front(), unread_.substr(1, end - 1), end + 2, reply);
+        std::size_t at = 0;
+        const auto progress = read(at, reply);
+        if (progress == Progress::reply) unread_.erase(0, at);
+        return progress;
     }
 
 private:
-    Progress read(char kind, const std::string& line, std::size_t length, RedisReply& reply) {
+    /// Reads the reply that begins at `at`. If it is complete, moves `at` to its end.
+    // NOLINTNEXTLINE(misc-no-recursion): arrays contain arrays
+    Progress read(std::size_t& at, RedisReply& reply) {
+        if (at == unread_.size()) return Progress::incomplete;
+        const char kind = unread_[at];
+        constexpr std::string_view resp3 = "_#,(=!%~>|";
+        if (resp3.find(kind) != resp3.npos) return Progress::ambiguous;
+        constexpr std::string_view resp2 = "+-:$*";
+        if (resp2.find(kind) == resp2.npos) return Progress::protocol_error;
+        const auto end = unread_.find("\r\n", at);
+        if (end == unread_.npos) return Progress::incomplete;
+        const auto line = unread_.substr(at + 1, end - at - 1);
+        at = end + 2;
         if (kind == '+' || kind == '-') {
             reply = kind == '+' ? RedisReply::of_status(line) : RedisReply::of_error(line);
-            return taken(length);
+            return Progress::reply;
         }
         long long number = 0;
         if (!canonical(line, number)) return Progress::ambiguous;
-        if (kind == ':') {
-            reply = RedisReply::of_integer(number);
-            return taken(length);
+        if (kind == ':' || number == -1) {
+            reply = kind == ':' ? RedisReply::of_integer(number) : RedisReply{};
+            return Progress::reply;
         }
-        if (number == -1) {
-            reply = {};
-            return taken(length);
-        }
-        // None of our commands gets an array as a reply.
-        if (number < 0 || kind == '*') return Progress::protocol_error;
-        return read_bulk(static_cast<std::size_t>(number), length, reply);
+        if (number < 0 || (kind == '*' && arrays_ == Arrays::are_errors)) return Progress::protocol_error;
+        const auto size = static_cast<std::size_t>(number);
+        return kind == '*' ? read_array(size, at, reply) : read_bulk(size, at, reply);
     }
 
-    Progress read_bulk(std::size_t size, std::size_t header, RedisReply& reply) {
-        if (unread_.size() - header < 2 || unread_.size() - header - 2 < size) return Progress::incomplete;
-        if (unread_.compare(header + size, 2, "\r\n") != 0) return Progress::ambiguous;
-        reply = RedisReply::of_bulk(unread_.substr(header, size));
-        return taken(header + size + 2);
+    Progress read_bulk(std::size_t size, std::size_t& at, RedisReply& reply) {
+        if (unread_.size() - at < 2 || unread_.size() - at - 2 < size) return Progress::incomplete;
+        if (unread_.compare(at + size, 2, "\r\n") != 0) return Progress::ambiguous;
+        reply = RedisReply::of_bulk(unread_.substr(at, size));
+        at += size + 2;
+        return Progress::reply;
     }
 
-    Progress taken(std::size_t length) {
-        unread_.erase(0, length);
+    // NOLINTNEXTLINE(misc-no-recursion)
+    Progress read_array(std::size_t size, std::size_t& at, RedisReply& reply) {
+        std::vector<RedisReply> elements;
+        while (elements.size() < size)
+            if (const auto progress = read(at, elements.emplace_back()); progress != Progress::reply)
+                return progress;
+        reply = RedisReply::of_array(std::move(elements));
         return Progress::reply;
     }
 
@@ -76,7 +90,8 @@ private:
         return error == std::errc{} && end == line.data() + line.size() && std::to_string(number) == line;
     }
 
+    Arrays arrays_;
     std::string unread_{};
 };
 
-}  // namespace redlock::fuzz
+}  // namespace redlock::support

@@ -65,7 +65,7 @@ RespConnection::~RespConnection() {
 RespConnection::RespConnection(RespConnection&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       timeout_(other.timeout_),
-      received_(std::move(other.received_)) {}
+      reader_(std::move(other.reader_)) {}
 
 std::string RespConnection::ask(const std::vector<std::string>& words) {
     send(words);
@@ -86,7 +86,14 @@ std::string RespConnection::read() {
 }
 
 RedisReply RespConnection::read_reply() {
-    return read_until(steady::now() + timeout_);
+    using Progress = ReplyReader::Progress;
+    const auto deadline = steady::now() + timeout_;
+    RedisReply reply;
+    for (auto progress = reader_.next(reply); progress != Progress::reply; progress = reader_.next(reply)) {
+        if (progress != Progress::incomplete) throw std::runtime_error("the server did not send a reply");
+        receive(deadline);
+    }
+    return reply;
 }
 
 void RespConnection::write_all(std::string_view bytes) {
@@ -119,58 +126,11 @@ void RespConnection::receive(steady::time_point deadline) {
         const auto count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (count == 0) throw std::runtime_error("the server closed the connection");
         if (count > 0) {
-            received_.append(buffer.data(), static_cast<std::size_t>(count));
+            reader_.take({buffer.data(), static_cast<std::size_t>(count)});
             return;
         }
         if (errno != EINTR && errno != EAGAIN) fail("recv");
     }
-}
-
-std::string RespConnection::take(std::size_t length, steady::time_point deadline) {
-    while (received_.size() < length) receive(deadline);
-    auto result = received_.substr(0, length);
-    received_.erase(0, length);
-    return result;
-}
-
-std::string RespConnection::take_line(steady::time_point deadline) {
-    auto end = received_.find("\r\n");
-    while (end == std::string::npos) {
-        receive(deadline);
-        end = received_.find("\r\n");
-    }
-    auto line = take(end + 2, deadline);
-    line.resize(end);
-    return line;
-}
-
-// NOLINTNEXTLINE(misc-no-recursion): arrays contain arrays
-RedisReply RespConnection::read_until(steady::time_point deadline) {
-    const auto line = take_line(deadline);
-    auto rest = line.substr(std::min<std::size_t>(1, line.size()));
-    switch (line.empty() ? '\0' : line.front()) {
-        case '+': return RedisReply::of_status(std::move(rest));
-        case '-': return RedisReply::of_error(std::move(rest));
-        case ':': return RedisReply::of_integer(std::stoll(rest));
-        case '$': return read_string(std::stol(rest), deadline);
-        case '*': return read_array(std::stol(rest), deadline);
-        default: throw std::runtime_error("not a reply: " + line);
-    }
-}
-
-RedisReply RespConnection::read_string(long length, steady::time_point deadline) {
-    if (length < 0) return {};
-    auto text = take(static_cast<std::size_t>(length) + 2, deadline);
-    text.resize(text.size() - 2);
-    return RedisReply::of_bulk(std::move(text));
-}
-
-// NOLINTNEXTLINE(misc-no-recursion)
-RedisReply RespConnection::read_array(long length, steady::time_point deadline) {
-    if (length < 0) return {};
-    std::vector<RedisReply> elements;
-    for (long i = 0; i < length; ++i) elements.push_back(read_until(deadline));
-    return RedisReply::of_array(std::move(elements));
 }
 
 }  // namespace redlock::support

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/redis_reply.hpp"
+#include "support/reply_reader.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -41,15 +42,10 @@ private:
     void write_all(std::string_view bytes);
     void wait_for(short event, std::chrono::steady_clock::time_point deadline) const;
     void receive(std::chrono::steady_clock::time_point deadline);
-    std::string take(std::size_t length, std::chrono::steady_clock::time_point deadline);
-    std::string take_line(std::chrono::steady_clock::time_point deadline);
-    RedisReply read_until(std::chrono::steady_clock::time_point deadline);
-    RedisReply read_string(long length, std::chrono::steady_clock::time_point deadline);
-    RedisReply read_array(long length, std::chrono::steady_clock::time_point deadline);
 
     int socket_;
     Timeout timeout_;
-    std::string received_{};
+    ReplyReader reader_{ReplyReader::Arrays::are_replies};
 };
 
 }  // namespace redlock::support
