@@ -8,15 +8,14 @@ namespace redlock::test::former_master_test {
 namespace {
 
 struct FormerMaster : testing::Test, RoundDriverWorld {
-    FormerMaster() : RoundDriverWorld(1) {
-        auto configs = network.configs();
-        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-        configs[0].asks_sentinels = [this] {
-            ++asked;
-            return Resolution::of_host("127.0.0.1", 1);
-        };
-        group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
-    }
+    FormerMaster()
+        : RoundDriverWorld(1, {}, [this](Configs& configs) {
+              configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+              configs[0].asks_sentinels = [this] {
+                  ++asked;
+                  return Resolution::of_host("127.0.0.1", 1);
+              };
+          }) {}
     MemoryServer& server() { return network.server(0); }
     /// Sends an acquisition over a ready connection to the frozen server.
     void acquire_late(std::string_view owner) {
@@ -106,13 +105,12 @@ TEST_F(FormerMaster, GetsNoLeaseAfterItAcceptedTheHandshakeLate) {
 
 /// The Sentinels name one of two servers, and are asked for each new connection.
 struct AReplacedMaster : testing::Test, RoundDriverWorld {
-    AReplacedMaster() : RoundDriverWorld(2) {
-        auto configs = network.configs();
-        configs.resize(1);
-        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-        configs[0].asks_sentinels = [this] { return Resolution::of_host("127.0.0.1", named); };
-        group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
-    }
+    AReplacedMaster()
+        : RoundDriverWorld(2, {}, [this](Configs& configs) {
+              configs.resize(1);
+              configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+              configs[0].asks_sentinels = [this] { return Resolution::of_host("127.0.0.1", named); };
+          }) {}
     MemoryServer& former() { return network.server(0); }
     MemoryServer& next() { return network.server(1); }
     /// Calls `then` while an extension waits for its reply, so that a second one needs another connection.

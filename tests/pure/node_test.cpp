@@ -283,11 +283,12 @@ struct Repetition {
     std::string words;
 };
 
+auto with_password(const std::string& password) {
+    return [password](auto& configs) { configs[0].endpoint.password = password; };
+}
+
 struct AServerThatRepeatsThePassword : testing::TestWithParam<Repetition>, RoundDriverWorld {
-    AServerThatRepeatsThePassword() : RoundDriverWorld(1) {
-        auto configs = network.configs();
-        configs[0].endpoint.password = "open sesame";
-        group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
+    AServerThatRepeatsThePassword() : RoundDriverWorld(1, {}, with_password("open sesame")) {
         network.server(0).answers["AUTH"] = "+OK\r\n";
         const auto& words = GetParam().words;
         network.server(0).answers[GetParam().command] = (words.starts_with('*') ? "" : "-") + words + "\r\n";
@@ -319,11 +320,7 @@ TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {
 
 /// Old servers report a wrong password by an error without a word of its own.
 struct AnOldServerWithAPassword : testing::Test, RoundDriverWorld {
-    AnOldServerWithAPassword() : RoundDriverWorld(1) {
-        auto configs = network.configs();
-        configs[0].endpoint.password = "ERRATIC";
-        group = std::make_unique<LanesOfATest>(configs, NodesOptions{}, network);
-    }
+    AnOldServerWithAPassword() : RoundDriverWorld(1, {}, with_password("ERRATIC")) {}
     NodeReport report_if(const std::string& command, const std::string& error = "ERR invalid password") {
         network.server(0).answers = {{"AUTH", "+OK\r\n"}};
         network.server(0).answers[command] = "-" + error + "\r\n";

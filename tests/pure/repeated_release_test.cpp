@@ -71,7 +71,7 @@ struct RepeatedRelease : SharedWorld {
     /// Node 1 then executes nothing any more.
     void acquire_and_silence() {
         acquire_and_settle();
-        network.server(1).paused = true;
+        server.paused = true;
     }
     /// Begins a release, and ends its round at once.
     void release_without_waiting() {
@@ -86,7 +86,7 @@ struct RepeatedRelease : SharedWorld {
     /// Node 1 is busy when the release comes.
     void acquire_and_release_at_busy_server() {
         acquire_and_settle();
-        make_busy(network.server(1));
+        make_busy(server);
         release_without_waiting();
     }
     /// The first round probes the node if it is not trusted.
@@ -97,7 +97,7 @@ struct RepeatedRelease : SharedWorld {
         }
     }
     void expect_to_be_sent_by_rounds() {
-        network.server(1).answers.clear();
+        server.answers.clear();
         network.pass(2s);
         ask();
         EXPECT_EQ(value(1, "r"), "");
@@ -128,6 +128,8 @@ struct RepeatedRelease : SharedWorld {
         rounds.clear();
         (void)group.write_collected(network.clock().now());
     }
+
+    MemoryServer& server = network.server(1);
 };
 
 TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
@@ -146,52 +148,52 @@ TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
 TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
     release_at_silent_server();
     for (int i = 0; i < 5; ++i) {
-        network.server(1).close_connections(network.clock().now());
+        server.close_connections(network.clock().now());
         run_for(10ms);
         EXPECT_EQ(value(1, "r"), "A");
     }
-    EXPECT_EQ(network.server(1).connections(), 2U);
+    EXPECT_EQ(server.connections(), 2U);
     network.resume(1);
     expect_to_be_sent_by_rounds();
 }
 
 TEST_F(RepeatedRelease, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
     release_at_silent_server();
-    network.server(1).refuses = true;
+    server.refuses = true;
     break_connections(network, 1);
     run_for(1s);
-    const auto connections = network.server(1).connections();
-    network.server(1).refuses = false;
+    const auto connections = server.connections();
+    server.refuses = false;
     run_for(1s);
-    EXPECT_EQ(network.server(1).connections(), connections) << "until a round asks the node again";
+    EXPECT_EQ(server.connections(), connections) << "until a round asks the node again";
     ask();
     EXPECT_EQ(value(1, "r"), "");
 }
 
 TEST_F(RepeatedRelease, OfAServerThatRefusesConnectionsIsSentWhenItAcceptsThem) {
     acquire_and_silence();
-    network.server(1).refuses = true;
+    server.refuses = true;
     break_connections(network, 1);
     run_for(5ms);
     const auto& round = release("r", "A");
     run();
     EXPECT_EQ(round.tally().granted(), 2U);
     end_rounds();
-    network.server(1).refuses = false;
+    server.refuses = false;
     expect_to_be_sent_by_rounds();
 }
 
 // Otherwise the SET could be refused because of our own old key.
 TEST_F(RepeatedRelease, PrecedesTheNextSetOfItsResource) {
     release_at_silent_server();
-    network.server(1).forget_log();
+    server.forget_log();
     break_connections(network, 1);
     const auto& next = acquire("r", "B");
     run();
     run_for(10ms);
     acquire("r", "B");
     run();
-    EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 EVAL", "2 SET"));
+    EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 EVAL", "2 SET"));
     EXPECT_GE(next.tally().granted(), 2U);
 }
 
@@ -199,17 +201,16 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
     release_at_silent_server();
     network.resume(1);
     run_for(5ms);
-    network.server(1).forget_log();
+    server.forget_log();
     break_connections(network, 1);
     run_for(10ms);
     acquire("another", "A");
     run();
-    EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 SET"));
+    EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 SET"));
 }
 
 // The current connection is not the one that has broken. Its rounds are over before the server answers.
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
-    auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");  // its connection is the only one for the release
     end_rounds();
@@ -230,7 +231,6 @@ TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundWaitsForTheServer) {
 
 TEST_F(RepeatedRelease, IsSentAgainAlthoughNoRoundHasWaitedForItsRefusal) {
     acquire_and_settle();
-    auto& server = network.server(1);
     refuse_releases(server, "BUSY Redis is busy running a script.");
     release_without_waiting();
     run_for(5ms);
@@ -248,7 +248,6 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
             {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = owner}, .to = 2},
             std::move(limits));
     };
-    auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");
     release("another", "B");
@@ -277,7 +276,6 @@ void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
 TEST_F(RepeatedRelease, IsSentAgainIfItsConnectionIsNeverMade) {
     begin(Verb::set_if_absent, "r", "A", {}, 10min);
     settle();
-    auto& server = network.server(1);
     server.close_connections(network.clock().now());
     run_for(5ms);
     server.swallows = true;
@@ -290,7 +288,6 @@ TEST_F(RepeatedRelease, IsSentAgainIfItsConnectionIsNeverMade) {
 }
 
 TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
-    auto& server = network.server(1);
     for (const auto* const error : refusals)
         for (const bool waits : {true, false}) {
             acquire_and_settle();
@@ -313,7 +310,6 @@ TEST_F(RepeatedRelease, IsSentAgainIfTheServerHasRefusedIt) {
 // The other rounds go on using the connection.
 TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
     acquire_and_settle();
-    auto& server = network.server(1);
     const auto before = server.connections();
     refuse_releases(server, "NOREPLICAS Not enough good replicas to write.");
     release("r", "A");
@@ -329,7 +325,6 @@ TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
 }
 
 TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
-    auto& server = network.server(1);
     for (const auto* const error :
          {"NOREPLICAS Not enough good replicas to write.", "LOADING Redis is loading its data."}) {
         acquire_and_settle();
@@ -347,10 +342,10 @@ TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
 // Nobody knows whether the error goes away.
 TEST_F(RepeatedRelease, IsGivenUpIfTheServerAnswersItWithAnUnknownErrorAgainAndAgain) {
     acquire_and_settle();
-    refuse_releases(network.server(1), "upstream failure");
+    refuse_releases(server, "upstream failure");
     release("r", "A");
     acquire_for(20s);
-    EXPECT_EQ(releases_sent_to(network.server(1)), 1 + detail::max_release_repeats);
+    EXPECT_EQ(releases_sent_to(server), 1 + detail::max_release_repeats);
 }
 
 // Otherwise the client would make new connections without a pause for ever.
@@ -359,7 +354,7 @@ TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEach
     answer_releases_with_garbage(network, 1);
     release_without_waiting();
     run_for(1s);
-    EXPECT_LE(network.server(1).connections(), 10U);
+    EXPECT_LE(server.connections(), 10U);
 }
 
 /// On such a lane, commands are not collected.
@@ -370,7 +365,6 @@ struct RepeatedReleaseWrittenAtOnce : RepeatedRelease {
 // The server ends two connections. When the release of the first one is sent again on the second one, this
 // reads its last reply: the refusal of another release, which is to be sent again, too.
 TEST_F(RepeatedReleaseWrittenAtOnce, GoesOverAConnectionThatHasJustEnded) {
-    auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");
     begin(Verb::query, "r", "A");
@@ -409,7 +403,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAfterTheServerWasBusy) {
     acquire_and_release_at_busy_server();
     run_for(1s);
     ASSERT_EQ(value(1, "r"), "A");
-    network.server(1).answers.clear();
+    server.answers.clear();
     expect_to_be_sent_by_the_destructor();
 }
 
@@ -418,25 +412,24 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesThatFindsThatTheServerWas
     acquire_and_release_at_busy_server();
     network.pass(1s);
     ASSERT_EQ(value(1, "r"), "A");
-    network.server(1).answers.clear();
+    server.answers.clear();
     expect_to_be_sent_by_the_destructor();
 }
 
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesToAServerThatIsBusyForAMoment) {
     acquire_and_release_at_busy_server();
-    network.clock().after(20ms, [this] { network.server(1).answers.clear(); });
+    network.clock().after(20ms, [this] { server.answers.clear(); });
     expect_to_be_sent_by_the_destructor();
 }
 
 // Another server does not answer at all.
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSilent) {
     acquire_and_settle();
-    make_busy(network.server(1));
+    make_busy(server);
     network.server(2).paused = true;
     release_without_waiting();
     network.pass(1s);
     ASSERT_EQ(value(1, "r"), "A");
-    auto& server = network.server(1);
     server.answers.clear();
     network.clock().after(45ms, [&] { server.cut_off = true; });  // what is written later does not arrive
     expect_to_be_sent_by_the_destructor();
@@ -444,7 +437,7 @@ TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodesAlthoughAnotherServerIsSi
 
 TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
     release_at_silent_server();
-    network.server(1).refuses = true;
+    server.refuses = true;
     break_connections(network, 1);
     EXPECT_LE(time_taken(network, [this] { group.~NodeGroup(); }), 25ms);
     new (&group) NodeGroup{network.configs(), {}, network};
@@ -459,14 +452,13 @@ struct RepeatedReleaseInALoop : testing::Test, MemoryLoopWorld {
     }
     void release_at_busy_server() {
         acquire();
-        make_busy(network.server(1));
+        make_busy(server);
         lock.reset();
         run_for(1s);
     }
     /// The connection to node 1 is still being made when the loop ends.
     void release_at_unreachable_server() {
         acquire();
-        auto& server = network.server(1);
         server.close_connections(now());
         run_for(5ms);
         server.unreachable = true;
@@ -480,12 +472,13 @@ struct RepeatedReleaseInALoop : testing::Test, MemoryLoopWorld {
         network.pass(50ms);
     }
 
+    MemoryServer& server = network.server(1);
     std::optional<AsyncLock> lock{std::in_place, *of_loop, "r", LockOptions{.ttl = 10min}};
 };
 
 TEST_F(RepeatedReleaseInALoop, IsSentAgain) {
     acquire();
-    network.server(1).paused = true;
+    server.paused = true;
     lock.reset();
     run_for(10ms);
     ASSERT_EQ(holder(0), "(nil)") << "it was sent";
@@ -498,7 +491,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgain) {
 TEST_F(RepeatedReleaseInALoop, IsSentByARoundOfAThreadAfterTheServerWasBusy) {
     release_at_busy_server();
     ASSERT_NE(holder(1), "(nil)");
-    network.server(1).answers.clear();
+    server.answers.clear();
     ask_twice();
     EXPECT_EQ(holder(1), "(nil)");
 }
@@ -507,14 +500,13 @@ TEST_F(RepeatedReleaseInALoop, IsSentByTheDestructorOfTheNodesAfterTheServerWasB
     release_at_busy_server();
     of_loop->shut_down();
     ASSERT_NE(holder(1), "(nil)");
-    network.server(1).answers.clear();
+    server.answers.clear();
     nodes.reset();
     EXPECT_EQ(holder(1), "(nil)");
 }
 
 // The limit after which an idle loop does not watch an unwritten release follows from its own locks.
 TEST_F(RepeatedReleaseInALoop, OfAThreadIsNotForgottenByALoopThatHasEnded) {
-    auto& server = network.server(1);
     Lock of_thread{*nodes, "r", {.ttl = 10min}, network.clock(), entropy};
     ASSERT_TRUE(of_thread.acquire());
     network.pass(5ms);
@@ -540,7 +532,6 @@ TEST_F(RepeatedReleaseInALoop, OfAThreadIsNotForgottenByALoopThatHasEnded) {
 
 TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClosed) {
     release_at_unreachable_server();
-    auto& server = network.server(1);
     network.pass(60ms);
     // Closes the connections of the former loop.
     AsyncNodes{*nodes, loop, network.clock(), entropy}.shut_down();
@@ -553,7 +544,6 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
 // Nothing waits for the sockets then. They accept the bytes at once.
 TEST_F(RepeatedReleaseInALoop, IsSentByAFormerLoopWhenAnotherLoopEnds) {
     release_at_unreachable_server();
-    auto& server = network.server(1);
     ASSERT_NE(holder(1), "(nil)");
     server.unreachable = false;
     for (int i = 0; i < 5; ++i) {
@@ -566,8 +556,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentByAFormerLoopWhenAnotherLoopEnds) {
 // The server may still read the release there.
 TEST_F(RepeatedReleaseInALoop, LeavesAConnectionOfAFormerLoopOpenForOneNodeTimeout) {
     acquire();
-    const auto& server = network.server(1);
-    network.server(1).paused = true;
+    server.paused = true;
     lock.reset();
     run_for(1ms);
     of_loop.reset();
@@ -586,7 +575,7 @@ struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
     /// destructor of the nodes sends the release.
     void expect_to_be_sent_after_many_loops_with(const std::function<void(MemoryServer&)>& begin_fault) {
         acquire();
-        begin_fault(network.server(1));
+        begin_fault(server);
         lock.reset();
         run_for(1s);
         of_loop.reset();
@@ -603,8 +592,8 @@ struct RepeatedReleaseInManyLoops : RepeatedReleaseInALoop {
             network.pass(60ms);
         }
         ASSERT_NE(holder(1), "(nil)");
-        network.server(1).answers.clear();
-        network.server(1).refuses = network.server(1).unreachable = false;
+        server.answers.clear();
+        server.refuses = server.unreachable = false;
         nodes.reset();
         EXPECT_EQ(holder(1), "(nil)");
     }
@@ -634,7 +623,7 @@ TEST_F(RepeatedReleaseInALoop, DelaysTheDestructorOfTheNodesByOneNodeTimeoutAtMo
     Lock of_thread{*nodes, "of a thread", {.ttl = 10min}, network.clock(), entropy};
     ASSERT_TRUE(of_thread.acquire());
     network.pass(2ms);
-    network.server(1).paused = true;
+    server.paused = true;
     lock.reset();
     of_thread.unlock();
     of_loop->shut_down();
@@ -646,12 +635,12 @@ TEST_F(RepeatedReleaseInALoop, IsNotSentAgainAndAgainToAServerThatEndsTheConnect
     answer_releases_with_garbage(network, 1);
     lock.reset();
     run_for(1s);
-    EXPECT_LE(network.server(1).connections(), 10U);
+    EXPECT_LE(server.connections(), 10U);
 }
 
 TEST_F(RepeatedReleaseInALoop, KeepsTheLoopBusyForOneNodeTimeoutAtMost) {
     acquire();
-    network.server(1).paused = true;
+    server.paused = true;
     lock.reset();
     run_for(40ms);
     EXPECT_TRUE(loop.watches_anything());
@@ -677,18 +666,19 @@ struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
         network.pass(50ms);
     }
     void expect_to_be_sent_by_rounds() {
-        network.server(1).answers.clear();
+        server.answers.clear();
         ask_three_times();
         EXPECT_EQ(keys(), 0U);
     }
     std::size_t keys() { return network.keys(); }
 
+    MemoryServer& server = network.server(1);
     MemoryNodes& nodes = client();
 };
 
 TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
     auto it = held();
-    network.server(1).paused = true;
+    server.paused = true;
     it.unlock();
     network.pass(20ms);
     break_connections(network, 1);
@@ -700,19 +690,18 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
 
 TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodesAfterTheServerHasRefusedIt) {
     auto it = held();
-    refuse_releases(network.server(1), "NOREPLICAS Not enough good replicas to write.");
+    refuse_releases(server, "NOREPLICAS Not enough good replicas to write.");
     it.unlock();
     network.pass(5ms);
     (void)query(nodes, "another");
     ASSERT_EQ(keys(), 1U);
-    network.server(1).answers.clear();
+    server.answers.clear();
     destroy_clients();
     EXPECT_EQ(keys(), 0U);
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainByTheDestructorOfTheNodesToABusyServer) {
     auto it = held();
-    auto& server = network.server(1);
     make_busy(server);
     it.unlock();
     network.pass(1s);
@@ -750,14 +739,14 @@ TEST_F(RepeatedReleaseOfAThread, KeepsTheResourceForTheRestOfTheMinimumHoldTime)
     Lock it{nodes, "r", {.ttl = 10min, .min_hold = 10s}, network.clock(), entropy};
     ASSERT_TRUE(it.acquire());
     network.pass(2ms);
-    network.server(1).paused = true;
+    server.paused = true;
     it.unlock();
     network.pass(20ms);
-    network.server(1).refuses = true;
+    server.refuses = true;
     break_connections(network, 1);
     network.pass(5s);
     (void)query(nodes, "another");
-    network.server(1).refuses = false;
+    server.refuses = false;
     for (int i = 0; i < 2; ++i) {
         network.pass(1200ms);
         (void)query(nodes, "another");
@@ -770,7 +759,6 @@ TEST_F(RepeatedReleaseOfAThread, KeepsTheResourceForTheRestOfTheMinimumHoldTime)
 
 TEST_F(RepeatedReleaseOfAThread, IsNotSentToAServerThatWasTooBusyForTheSet) {
     for (const auto node : {0U, 2U}) network.server(node).redis->execute({"SET", "r", "B"}, {});
-    auto& server = network.server(1);
     make_busy(server);
     Lock it{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, network.clock(), entropy};
     for (int i = 0; i < 20; ++i) {
@@ -784,7 +772,7 @@ TEST_F(RepeatedReleaseOfAThread, IsNotSentToAServerThatWasTooBusyForTheSet) {
 TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpIfTheBusyServerHasRefusedManyOthers) {
     std::deque<Lock> locks;
     for (int i = 0; i < 100; ++i) locks.push_back(held("r" + std::to_string(i)));
-    make_busy(network.server(1));
+    make_busy(server);
     for (auto& it : locks) EXPECT_TRUE(it.release());
     ASSERT_EQ(keys(), 100U);
     expect_to_be_sent_by_rounds();
@@ -794,7 +782,6 @@ TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpIfTheBusyServerHasRefusedManyOthers
 TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnotherOne) {
     auto it = held("r");
     auto other = held("s");
-    auto& server = network.server(1);
     server.close_connections(now());
     network.pass(20ms);
     make_busy(server);
@@ -826,12 +813,11 @@ TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
 
 /// A Redis Cluster of two servers.
 struct RepeatedReleaseInACluster : testing::Test, RoundDriverWorld {
-    RepeatedReleaseInACluster() : RoundDriverWorld(2) {
-        auto configs = network.configs();
-        configs.resize(1);
-        configs[0].endpoint.seeds = {configs[0].endpoint};
-        group = std::make_unique<LanesOfATest>(configs, NodesOptions{.observer = &log}, network);
-    }
+    RepeatedReleaseInACluster()
+        : RoundDriverWorld(2, {}, [](Configs& configs) {
+              configs.resize(1);
+              configs[0].endpoint.seeds = {configs[0].endpoint};
+          }) {}
     /// The server redirects the next script, such as a release, to the other one.
     void redirect_once_at(std::size_t server) {
         auto moved = "-MOVED " + std::to_string(detail::slot_of("r")) +

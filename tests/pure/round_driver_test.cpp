@@ -45,10 +45,8 @@ TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsReplyIsAwaited) {
 // ---- Several addresses
 
 struct ANodeWithTwoAddresses : testing::Test, RoundDriverWorld {
-    ANodeWithTwoAddresses() : RoundDriverWorld(2) {
-        group = std::make_unique<LanesOfATest>(std::vector{at_two_addresses(network.configs()[0])},
-                                               NodesOptions{.observer = &log}, network);
-    }
+    ANodeWithTwoAddresses()
+        : RoundDriverWorld(2, {}, [](Configs& configs) { configs = {at_two_addresses(configs[0])}; }) {}
     /// Returns how long the acquisition on new connections takes that must succeed.
     Clock::duration acquires(const std::string& owner) {
         for (std::size_t server = 0; server < 2; ++server)

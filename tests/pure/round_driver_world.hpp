@@ -7,6 +7,7 @@
 
 #include <redlock/observer.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,10 +47,17 @@ public:
 };
 
 struct RoundDriverWorld {
-    explicit RoundDriverWorld(std::size_t nodes, NodesOptions options = {})
+    using Configs = std::vector<NodeConfig>;
+
+    /// `change` may change the configurations of the nodes.
+    explicit RoundDriverWorld(
+        std::size_t nodes, NodesOptions options = {},
+        const std::function<void(Configs&)>& change = [](auto&) {})
         : network{nodes}, names(names_of(nodes)) {
         options.observer = &log;
-        group = std::make_unique<LanesOfATest>(network.configs(options.quarantine), options, network);
+        auto configs = network.configs(options.quarantine);
+        change(configs);
+        group = std::make_unique<LanesOfATest>(configs, options, network);
     }
 
     Request request(Verb verb, std::string_view owner, std::chrono::milliseconds ttl = 10s) const {

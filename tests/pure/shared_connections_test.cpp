@@ -21,6 +21,9 @@ using NewSharedConnections = SharedWorld;
 
 struct SharedConnections : SharedWorld {
     void SetUp() override { connect(); }
+
+    MemoryServer& first_server = network.server(0);
+    MemoryServer& second_server = network.server(1);
 };
 
 /// Owns a round that the test advances itself.
@@ -96,14 +99,13 @@ TEST_F(SharedConnections, ARoundThatLeavesAfterOneOfTwoRepliesLeavesTheOtherBehi
 TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSecondOnly) {
     network.server(2).redis->execute({"SET", "second", "another"},
                                      {});  // the vote of the frozen server decides
-    auto& server = network.server(1);
-    server.pauses_after = 1;
-    const auto writes = server.writes;
+    second_server.pauses_after = 1;
+    const auto writes = second_server.writes;
     const auto start = network.clock().now();
     const auto& first = acquire("first", "A");
     const auto& second = acquire("second", "B");
     run();
-    EXPECT_EQ(server.writes, writes + 1);
+    EXPECT_EQ(second_server.writes, writes + 1);
     EXPECT_LE(network.clock().now(), start + 50ms) << "one node_timeout";
     EXPECT_EQ(first.tally()[1].vote, Vote::granted);
     EXPECT_EQ(second.tally()[1].vote, Vote::unknown);
@@ -113,22 +115,22 @@ TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSe
     network.server(2).paused = true;  // otherwise the release would not wait for the frozen server
     const auto& released = release("second", "B");
     turn(network.clock().now() + 1ms);
-    EXPECT_THAT(server.log(), ElementsAre("1 SET"));
-    server.instead = "$-1\r\n";  // a refusal, unlike the reply to the release
+    EXPECT_THAT(second_server.log(), ElementsAre("1 SET"));
+    second_server.instead = "$-1\r\n";  // a refusal, unlike the reply to the release
     network.resume(1);
     run_for(5ms);
     EXPECT_FALSE(released.over());
     network.resume(2);
     run();
     EXPECT_EQ(released.tally()[1].vote, Vote::granted);
-    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 SET", "1 EVALSHA"));
+    EXPECT_THAT(second_server.log(), ElementsAre("1 SET", "1 SET", "1 EVALSHA"));
     EXPECT_EQ(value(1, "first"), "A");
     EXPECT_EQ(value(1, "second"), "");
 }
 
 // B5: a release is written behind its SET, even if this was given up.
 TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
-    network.server(1).paused = true;
+    second_server.paused = true;
     const auto& given_up = begin(Verb::set_if_absent, "r", "A");
     const auto& query = begin(Verb::query, "r", "A");
     run();
@@ -136,14 +138,14 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(given_up.tally()[1].vote, Vote::unknown);
     release("r", "A");
     run();
-    reconnect(network.server(1));
+    reconnect(second_server);
     acquire("another", "B");
     run();
-    EXPECT_EQ(network.server(1).connections(), 2u) << "nothing new on the connection that drains";
+    EXPECT_EQ(second_server.connections(), 2u) << "nothing new on the connection that drains";
     EXPECT_EQ(value(1, "another"), "B");
-    network.server(1).forget_log();
+    second_server.forget_log();
     network.resume(1);
-    EXPECT_THAT(network.server(1).log(), ElementsAre("1 SET", "1 EVAL", "1 EVALSHA"));
+    EXPECT_THAT(second_server.log(), ElementsAre("1 SET", "1 EVAL", "1 EVALSHA"));
     EXPECT_EQ(value(1, "r"), "");
 }
 
@@ -151,12 +153,11 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
 TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
     acquire("second", "B");
     settle();
-    auto& server = network.server(1);
-    server.paused = true;
+    second_server.paused = true;
     begin(Verb::set_if_absent, "first", "A");
     begin(Verb::query, "first", "A");
     run();
-    reconnect(server);
+    reconnect(second_server);
     const std::vector<std::string> first{"first"};
     const std::vector<std::string> second{"second"};
     const std::array requests{
@@ -182,8 +183,8 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     std::vector<SharedRound*> begun;
     for (int i = 0; i < 10; ++i) begun.push_back(&begin(Verb::query, "r" + std::to_string(i), "A"));
     (void)group.write_collected(network.clock().now());
-    network.server(1).close_connections(network.clock().now());
-    network.server(1).paused = false;
+    second_server.close_connections(network.clock().now());
+    second_server.paused = false;
     run();
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[1].cause, Errc::connection_failed);
     network.pass(1s);
@@ -192,17 +193,17 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     acquire("later", "A");
     run();
     EXPECT_EQ(value(1, "later"), "A");
-    EXPECT_EQ(network.server(1).connections(), 2u);
+    EXPECT_EQ(second_server.connections(), 2u);
 }
 
 TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
     acquire("r", "A");
     settle();
-    network.server(1).paused = true;
+    second_server.paused = true;
     const auto& round = release("r", "A");
     (void)group.write_collected(network.clock().now());
-    network.server(1).close_connections(network.clock().now());
-    network.server(1).paused = false;
+    second_server.close_connections(network.clock().now());
+    second_server.paused = false;
     run();
     EXPECT_EQ(round.tally()[1].vote, Vote::granted);
     EXPECT_EQ(value(1, "r"), "");
@@ -253,23 +254,22 @@ TEST_F(NewSharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogethe
 }
 
 TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgain) {
-    auto& server = network.server(1);
     for (int i = 0; i < 80; ++i) {
-        server.paused = true;
+        second_server.paused = true;
         const auto owner = std::to_string(i);
         begin(Verb::set_if_absent, "r", owner, {}, 1h);
         begin(Verb::compare_and_delete, "r", owner, {}, 1h);
         run();
-        reconnect(server);
+        reconnect(second_server);
     }
-    EXPECT_GE(server.connections(), 80U);
-    EXPECT_LE(server.open_connections(), 66U);
-    EXPECT_THAT(server.log(), Each(Not(HasSubstr("EVAL"))));
+    EXPECT_GE(second_server.connections(), 80U);
+    EXPECT_LE(second_server.open_connections(), 66U);
+    EXPECT_THAT(second_server.log(), Each(Not(HasSubstr("EVAL"))));
 }
 
 // As with own connections: if the release is answered late, the next probe would come after another pause.
 TEST_F(SharedConnections, AReleaseIsNoProbe) {
-    network.server(1).paused = true;
+    second_server.paused = true;
     begin(Verb::query, "r", "A");
     run();
     network.pass(2s);
@@ -291,23 +291,22 @@ TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherL
     EXPECT_FALSE(node.trusted(network.clock().now())) << "nobody has read the reply";
     run_for(1s);
     EXPECT_TRUE(node.trusted(network.clock().now()));
-    EXPECT_EQ(network.server(1).connections(), 1U);
+    EXPECT_EQ(second_server.connections(), 1U);
 }
 
 // No round uses the connection any more when the server answers.
 TEST_F(SharedConnections, ANodeThatAnswersHandshakesWithBusyIsProbedAboutOnceASecond) {
-    auto& server = network.server(1);
-    server.latency = 3ms;
-    server.answers[""] = "-BUSY Redis is busy running a script.\r\n";
-    server.close_connections(network.clock().now());
-    const auto before = server.connections();
+    second_server.latency = 3ms;
+    second_server.answers[""] = "-BUSY Redis is busy running a script.\r\n";
+    second_server.close_connections(network.clock().now());
+    const auto before = second_server.connections();
     for (int i = 0; i < 1000; ++i) {
         acquire("r", "A");
         run();
         rounds.clear();
         run_for(10ms);
     }
-    EXPECT_LE(server.connections() - before, 30U) << "in ten seconds";
+    EXPECT_LE(second_server.connections() - before, 30U) << "in ten seconds";
 }
 
 TEST_F(NewSharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
@@ -329,7 +328,7 @@ TEST_F(NewSharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
 }
 
 TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
-    network.server(1).paused = true;
+    second_server.paused = true;
     begin(Verb::query, "r", "A");
     run();
     network.resume(1);
@@ -338,11 +337,11 @@ TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
     const auto& later = begin(Verb::query, "r", "A");
     run();
     EXPECT_EQ(later.tally()[1].vote, Vote::granted);
-    EXPECT_EQ(network.server(1).connections(), 1u);
+    EXPECT_EQ(second_server.connections(), 1u);
 }
 
 TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
-    network.server(1).paused = true;
+    second_server.paused = true;
     acquire("r", "A");
     begin(Verb::query, "r", "A");
     run();
@@ -410,10 +409,9 @@ TEST_F(ObservedSharedConnections, EndWithoutACauseWhenTheyHaveDrained) {
 }
 
 TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
-    auto& server = network.server(0);
     acquire("r0", "A");
     (void)group.write_collected(network.clock().now());
-    server.paused = true;
+    first_server.paused = true;
     acquire("r1", "A");
     (void)group.write_collected(network.clock().now());
     network.pass(detail::max_collecting);
@@ -421,60 +419,56 @@ TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
     acquire("r2", "A");
     turn(network.clock().now());  // reads the reply for r0
     (void)group.write_collected(network.clock().now());
-    server.resume(network.clock().now());
-    EXPECT_EQ(server.log().size(), 3u);
+    first_server.resume(network.clock().now());
+    EXPECT_EQ(first_server.log().size(), 3u);
 }
 
 // It mostly is the home node of the waiters. A waiter that a release wakes there finds the others free.
 TEST_F(SharedConnections, TheFirstNodeIsWrittenLast) {
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
-    EXPECT_GT(network.server(0).executed().back().number, network.server(1).executed().back().number);
-    EXPECT_GT(network.server(1).executed().back().number, network.server(2).executed().back().number);
+    EXPECT_GT(first_server.executed().back().number, second_server.executed().back().number);
+    EXPECT_GT(second_server.executed().back().number, network.server(2).executed().back().number);
 }
 
 TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
-    auto& server = network.server(0);
-    server.paused = true;
+    first_server.paused = true;
     acquire("r0", "A");
     (void)group.write_collected(network.clock().now());
-    server.paused = false;
-    server.resume(network.clock().now());
-    EXPECT_EQ(server.log().size(), 1u) << "written at once";
+    first_server.paused = false;
+    first_server.resume(network.clock().now());
+    EXPECT_EQ(first_server.log().size(), 1u) << "written at once";
     acquire("r1", "A");
     acquire("r2", "A");
     const auto until = group.write_collected(network.clock().now());
-    EXPECT_EQ(server.log().size(), 1u) << "collected";
+    EXPECT_EQ(first_server.log().size(), 1u) << "collected";
     EXPECT_EQ(until, network.clock().now() + detail::max_collecting);
     network.pass(detail::max_collecting);
     (void)group.write_collected(network.clock().now());
-    EXPECT_EQ(server.log().size(), 3u);
+    EXPECT_EQ(first_server.log().size(), 3u);
 }
 
 TEST_F(SharedConnections, AWriteHasABoundedNumberOfCommands) {
-    auto& server = network.server(0);
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
     for (std::size_t i = 1; i < detail::max_collected_commands; ++i) acquire("r" + std::to_string(i), "A");
-    EXPECT_EQ(server.log().size(), 1u);
+    EXPECT_EQ(first_server.log().size(), 1u);
     acquire("last", "A");
-    EXPECT_EQ(server.log().size(), 1 + detail::max_collected_commands);
+    EXPECT_EQ(first_server.log().size(), 1 + detail::max_collected_commands);
 }
 
 TEST_F(SharedConnections, AWriteHasABoundedNumberOfBytes) {
-    auto& server = network.server(0);
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
     const std::string longish(1000, 'r');
     std::size_t bytes = 0;
-    for (int i = 0; server.log().size() == 1; ++i, bytes += longish.size())
+    for (int i = 0; first_server.log().size() == 1; ++i, bytes += longish.size())
         acquire(longish + std::to_string(i), "A");
     EXPECT_THAT(bytes, IsBetween(detail::max_collected_bytes / 2, detail::max_collected_bytes));
 }
 
 TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
-    auto& server = network.server(0);
-    server.paused = true;
+    first_server.paused = true;
     const auto& first = begin(Verb::query, "r", "A");
     for (std::size_t i = 1; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
     const auto& waits = begin(Verb::query, "r", "A");
@@ -490,13 +484,12 @@ TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
 }
 
 TEST_F(SharedConnections, ANodeThatHangsWithACommandThatHasWaitedHasFailed) {
-    auto& server = network.server(0);
-    server.paused = true;
+    first_server.paused = true;
     for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
     const auto& waits = begin(Verb::query, "r", "A");
     (void)group.write_collected(network.clock().now());
     network.resume(0);
-    server.paused = true;
+    first_server.paused = true;
     run();
     EXPECT_TRUE(waits.tally()[0].sent);
     EXPECT_EQ(waits.tally()[0].cause, Errc::timed_out);
@@ -506,23 +499,21 @@ TEST_F(SharedConnections, ANodeThatHangsWithACommandThatHasWaitedHasFailed) {
 }
 
 TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
-    auto& server = network.server(0);
-    server.paused = true;
+    first_server.paused = true;
     std::vector<SharedRound*> begun;
     for (std::size_t i = 0; i < detail::max_shared_pending + 50; ++i)
         begun.push_back(&begin(Verb::query, "r", "A"));
     (void)group.write_collected(network.clock().now());
-    server.paused = false;
-    server.resume(network.clock().now());
+    first_server.paused = false;
+    first_server.resume(network.clock().now());
     run();
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);
 }
 
 // D1. The reply comes before the command is written.
 TEST_F(SharedConnections, AReplyToNothingIsNotTheReplyToACollectedCommand) {
-    auto& server = network.server(0);
-    server.latency = 10ms;
-    server.instead = "+OK\r\n+OK\r\n";
+    first_server.latency = 10ms;
+    first_server.instead = "+OK\r\n+OK\r\n";
     acquire("r0", "A");
     (void)group.write_collected(network.clock().now());
     run_for(9500us);
@@ -567,13 +558,12 @@ TEST_F(ObservedSharedConnections, AreForgottenWhenTheyAreBrokenAndUnused) {
 
 // Each of them leaves the connection while the node lets the others continue.
 TEST_F(SharedConnections, AllCommandsThatWaitFailWithTheirConnection) {
-    auto& server = network.server(0);
-    server.paused = true;
+    first_server.paused = true;
     for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
     std::vector<const SharedRound*> waiting;
     for (int i = 0; i < 6; ++i) waiting.push_back(&begin(Verb::query, "r", "A"));
     (void)group.write_collected(network.clock().now());
-    server.close_connections(network.clock().now());
+    first_server.close_connections(network.clock().now());
     run();
     for (const auto* const round : waiting) EXPECT_EQ(round->tally()[0].cause, Errc::connection_failed);
 }
