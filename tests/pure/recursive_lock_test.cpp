@@ -1,10 +1,10 @@
 // A lock that its thread may acquire again. Inner levels are counted, and need no rounds.
+#include "support/answering_node.hpp"
 #include "world.hpp"
 
 #include <redlock/recursive_lock.hpp>
 
 #include <mutex>
-#include <span>
 #include <system_error>
 #include <thread>
 
@@ -82,13 +82,7 @@ TEST_F(RecursiveLockTest, RejectsOtherThreads) {
 
 // While a thread is refused, the other one releases the lock.
 TEST_F(RecursiveLockTest, RejectsAnotherThreadWithTheSameErrorDuringARelease) {
-    struct Willing final : Nodes {
-        Willing() : Nodes({"a"}) {}
-        using Nodes::ask;
-        void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
-            for (std::size_t i = 0; i < requests.size(); ++i) tallies[i].grant(0);
-        }
-    } nodes;
+    support::AnsweringNode nodes{[](const auto&, Tally& tally) { tally.grant(0); }};
     RecursiveLock contended{nodes, the_resource, no_retry()};
     const auto refused = std::make_error_code(std::errc::operation_not_permitted);
     const auto acquire_often = [&] {

@@ -1,4 +1,5 @@
 // Rule A12: the result of an operation, and its one-line message for a log.
+#include "support/answering_node.hpp"
 #include "world.hpp"
 
 #include <concepts>
@@ -107,20 +108,13 @@ TEST(AResult, CountsTheNodesThatLostTheKey) {
     EXPECT_EQ(lock.extend().message(), "lost on 3 of 5 nodes");
 }
 
-/// One node that reports an error message of the server.
-class WordyNode : public Nodes {
-public:
-    WordyNode() : Nodes({"10.0.0.1:6379"}) {}
-
-    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally> tallies) override {
-        tallies[0].mark_unknown(0, Errc::server_error);
-        tallies[0][0].detail = "MOVED 866 10.0.0.2:6379";
-    }
-};
-
 TEST(AResult, QuotesTheErrorMessageOfTheServer) {
     World world;
-    WordyNode node;
+    const auto answer = [](const auto&, Tally& tally) {
+        tally.mark_unknown(0, Errc::server_error);
+        tally[0].detail = "MOVED 866 10.0.0.2:6379";
+    };
+    support::AnsweringNode node{answer, {"10.0.0.1:6379"}};
     Lock lock{node, the_resource, {}, world.clock, world.entropy};
     EXPECT_EQ(lock.acquire().message(),
               "no quorum: granted by 0 of 1 nodes; 10.0.0.1:6379 server error (MOVED 866 10.0.0.2:6379)");

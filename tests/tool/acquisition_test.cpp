@@ -1,7 +1,7 @@
 // Acquiring without waiting for another holder.
 #include "tool/run/acquisition.hpp"
 
-#include "answering_node.hpp"
+#include "support/answering_node.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/retry.hpp>
@@ -20,6 +20,7 @@ namespace redlock::tool::acquisition_test {
 namespace {
 
 using namespace std::chrono_literals;
+using support::AnsweringNode;
 
 /// Acquires a lock of nodes that answer each attempt in this way. Counts the attempts.
 Result acquire_in_vain(std::vector<std::string> names, const std::function<void(Tally& tally)>& vote,

@@ -1,6 +1,6 @@
 // What the bench prints.
 #include "tool/bench/bench_report.hpp"
-#include "answering_node.hpp"
+#include "support/answering_node.hpp"
 #include "tool/text/json.hpp"
 
 #include <redlock/error.hpp>
@@ -15,6 +15,7 @@ namespace redlock::tool::bench_report_test {
 namespace {
 
 using namespace std::chrono_literals;
+using support::AnsweringNode;
 using testing::HasSubstr;
 using testing::Not;
 

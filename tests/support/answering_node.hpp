@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::tool {
+namespace redlock::support {
 
 class AnsweringNode final : public Nodes {
 public:
@@ -29,4 +29,4 @@ private:
     const Answer answer_;
 };
 
-}  // namespace redlock::tool
+}  // namespace redlock::support
