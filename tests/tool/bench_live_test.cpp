@@ -14,8 +14,11 @@ Invocation bench(const Cluster& cluster, const std::vector<std::string>& more = 
     return Invocation{cluster.uri_list(), joined({"bench"}, more)};
 }
 
-TEST(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {
+struct Bench : testing::Test {
     LiveWorld world{3};
+};
+
+TEST_F(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {
     auto it = bench(world, {"--seconds", "300ms", "--threads", "3"});
     EXPECT_EQ(it.status(), 0) << it.output();
     for (const auto* part : {"one after the other: ", "all at once: ", "p99.9", "acquired within"})
@@ -28,8 +31,7 @@ TEST(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {
 
 // As redlock status does, and every other program that only prints. The second measurement would be for
 // nobody.
-TEST(Bench, EndsSilentlyIfNobodyReadsItsOutput) {
-    LiveWorld world{3};
+TEST_F(Bench, EndsSilentlyIfNobodyReadsItsOutput) {
     const auto run = [&](const std::string& before) {
         support::TemporaryDirectory directory;
         support::ChildProcess command{
@@ -45,8 +47,7 @@ TEST(Bench, EndsSilentlyIfNobodyReadsItsOutput) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(Bench, DoesNotAffectOtherLocks) {
-    LiveWorld world{3};
+TEST_F(Bench, DoesNotAffectOtherLocks) {
     auto lock = world.lock("redlock:bench", {.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(bench(world).status(), 0);
@@ -55,7 +56,7 @@ TEST(Bench, DoesNotAffectOtherLocks) {
     EXPECT_EQ(world[0].command({"DBSIZE"}), "1");
 }
 
-TEST(Bench, UsesTheResourcesThatTheAclAllows) {
+TEST_F(Bench, UsesTheResourcesThatTheAclAllows) {
     const RedisServer server{RedisConfig{}.user("locker on nopass ~orders:* +@all")};
     for (const auto& [prefix, status] : {std::pair{"orders:bench", 0}, std::pair{"bench", 77}}) {
         Invocation it{server.uri("locker", "any"), {"bench", "--seconds", "100ms", "--resource", prefix}};
@@ -63,8 +64,7 @@ TEST(Bench, UsesTheResourcesThatTheAclAllows) {
     }
 }
 
-TEST(Bench, ReportsFailedNodes) {
-    LiveWorld world{3};
+TEST_F(Bench, ReportsFailedNodes) {
     world[2].kill();
     auto it = bench(world);
     EXPECT_EQ(it.status(), 0);
@@ -72,8 +72,7 @@ TEST(Bench, ReportsFailedNodes) {
 }
 
 // The nodes fail during the first measurement, so the second one has nothing to measure.
-TEST(Bench, SucceedsIfAnyMeasurementHasAcquired) {
-    LiveWorld world{3};
+TEST_F(Bench, SucceedsIfAnyMeasurementHasAcquired) {
     auto it = bench(world, {"--seconds", "1s"});
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
     world[1].kill();
@@ -82,8 +81,7 @@ TEST(Bench, SucceedsIfAnyMeasurementHasAcquired) {
     EXPECT_THAT(it.output(), HasSubstr("all at once: 0 times acquired"));
 }
 
-TEST(Bench, FailsIfNothingCanBeAcquired) {
-    LiveWorld world{3};
+TEST_F(Bench, FailsIfNothingCanBeAcquired) {
     world[1].kill();
     world[2].kill();
     auto it = bench(world);
@@ -94,8 +92,7 @@ TEST(Bench, FailsIfNothingCanBeAcquired) {
 
 // The end of a measurement stops the attempts that are under way. When the nodes are frozen, some of so many
 // threads acquire, and others release.
-TEST(Bench, DoesNotCountItsLastAttemptsAsFailures) {
-    LiveWorld world{3};
+TEST_F(Bench, DoesNotCountItsLastAttemptsAsFailures) {
     Invocation it{world.uri_list(), {"bench", "--threads", "20", "--seconds", "2s", "--json"}, "3s"};
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
     for (auto& node : world) node.freeze();
@@ -106,21 +103,20 @@ TEST(Bench, DoesNotCountItsLastAttemptsAsFailures) {
     for (auto& node : world) node.thaw();
 }
 
-TEST(Bench, EndsEarlyOnASignal) {
+TEST_F(Bench, EndsEarlyOnASignal) {
     for (const auto signal : {SIGINT, SIGTERM}) {
-        LiveWorld world{3};
-        auto it = bench(world, {"--seconds", "10m"});
-        ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
+        LiveWorld fresh{3};
+        auto it = bench(fresh, {"--seconds", "10m"});
+        ASSERT_TRUE(wait_until([&] { return calls(fresh[0], "set") > 10; }));
         it.signal(signal);
         EXPECT_EQ(it.status(), 128 + signal);
         EXPECT_THAT(it.output(), HasSubstr("one after the other: "));
         EXPECT_THAT(it.output(), Not(HasSubstr("all at once")));
-        EXPECT_TRUE(world.clean());
+        EXPECT_TRUE(fresh.clean());
     }
 }
 
-TEST(Bench, ReportsInJsonThatItWasEndedEarly) {
-    LiveWorld world{3};
+TEST_F(Bench, ReportsInJsonThatItWasEndedEarly) {
     auto it = bench(world, {"--seconds", "10m", "--json"});
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
     it.signal(SIGINT);
@@ -130,8 +126,7 @@ TEST(Bench, ReportsInJsonThatItWasEndedEarly) {
     EXPECT_EQ(json.at("rounds").size(), 1U);
 }
 
-TEST(Bench, ShowsItsProgressOnATerminal) {
-    LiveWorld world{3};
+TEST_F(Bench, ShowsItsProgressOnATerminal) {
     ShellOnATerminal shell{{"REDLOCK_NODES=" + world.uri_list()}};
     if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
     shell.enter(REDLOCK_TOOL " bench --seconds 500ms --node-timeout 2s >/dev/null");

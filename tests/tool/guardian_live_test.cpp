@@ -35,12 +35,6 @@ const std::string gentle =
 
 class Guardian : public testing::Test {
 protected:
-    bool ends(const std::string& name) {
-        const auto pid = world.pid_in(name);
-        if (wait_until([&] { return !lives(pid); })) return true;
-        kill(pid);
-        return false;
-    }
     static void kill(const std::string& pid) {
         const auto number = std::stoi(pid);
         ASSERT_GT(number, 1);
@@ -52,8 +46,8 @@ protected:
         auto tool =
             world.start_until("parent", find_guardian + script + stubborn, {"--ttl", "3s", "--grace", "0.1"});
         tool.signal(SIGKILL);
-        EXPECT_TRUE(ends("parent"));
-        EXPECT_TRUE(ends("child"));
+        EXPECT_TRUE(world.ends("parent"));
+        EXPECT_TRUE(world.ends("child"));
     }
     static Clock::time_point now() { return boot_clock().now(); }
 
@@ -67,8 +61,8 @@ TEST_F(Guardian, EndsTheWholeProcessGroupWithinTheTtl) {
     const SchedulingDelayMonitor monitor;
     const auto killed = now();
     tool.signal(SIGKILL);
-    EXPECT_TRUE(ends("parent"));
-    EXPECT_TRUE(ends("child"));
+    EXPECT_TRUE(world.ends("parent"));
+    EXPECT_TRUE(world.ends("child"));
     EXPECT_LE(now() - killed - monitor.delay(), 3s);
     EXPECT_EQ(tool.wait().status, 137);
 }
@@ -80,9 +74,9 @@ TEST_F(Guardian, AllowsTheGraceAfterTheLastExtension) {
     const SchedulingDelayMonitor monitor;
     const auto killed = now();
     tool.signal(SIGKILL);
-    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(world.ends("parent"));
     EXPECT_GE(now() - killed, 0.6s);
-    EXPECT_TRUE(ends("child"));
+    EXPECT_TRUE(world.ends("child"));
     EXPECT_LE(now() - killed - monitor.delay(), 2s);
 }
 
@@ -97,7 +91,7 @@ TEST_F(EndOfMemory, EndsTheCommandAndReleasesTheLock) {
     const auto outcome = tool.wait();
     EXPECT_EQ(outcome.status, 70);
     EXPECT_THAT(outcome.err, HasSubstr("bad_alloc"));
-    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(world.ends("parent"));
     EXPECT_EQ(world.keys(), 0U);
 }
 #endif
@@ -106,7 +100,7 @@ TEST_F(Guardian, SendsSigtermFirst) {
     auto tool = world.start_until("parent", gentle);
     tool.signal(SIGKILL);
     EXPECT_TRUE(world.comes("told"));
-    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(world.ends("parent"));
 }
 
 TEST_F(Guardian, OnlySendsSigtermIfConfigured) {
@@ -137,8 +131,8 @@ TEST_F(Guardian, SurvivesTheProgramTimeout) {
         const auto job = joined({REDLOCK_TOOL}, world.job(stubborn, {"--ttl", "3s", "--grace", "20s"}));
         support::ChildProcess timeout{{joined(kills, job), world.environment()}};
         ASSERT_TRUE(world.comes("parent"));
-        EXPECT_TRUE(ends("parent")) << kills[1];
-        EXPECT_TRUE(ends("child")) << kills[1];
+        EXPECT_TRUE(world.ends("parent")) << kills[1];
+        EXPECT_TRUE(world.ends("child")) << kills[1];
         (void)timeout.wait();
         std::filesystem::remove(world.file("parent"));
         std::filesystem::remove(world.file("child"));
@@ -161,7 +155,7 @@ TEST_F(Guardian, LeavesTheProcessGroupBeforeTheCommandStarts) {
     Tool tool{world.job("echo $$ >$DIR/q; mv $DIR/q $DIR/parent; kill -KILL -$PPID; exec sleep 1000"),
               world.environment("LD_PRELOAD=" REDLOCK_LATE_GUARDIAN)};
     ASSERT_TRUE(world.comes("parent"));
-    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(world.ends("parent"));
     EXPECT_EQ(tool.wait().status, 137);
 }
 
@@ -211,8 +205,8 @@ TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
     ASSERT_TRUE(lives(run));
     EXPECT_TRUE(lives(world.pid_in("parent"))) << "it ignores that, and keeps its lock";
     kill(run);
-    EXPECT_TRUE(ends("parent"));
-    EXPECT_TRUE(ends("child"));
+    EXPECT_TRUE(world.ends("parent"));
+    EXPECT_TRUE(world.ends("child"));
 }
 
 // An unprivileged guardian cannot ask the kernel never to be killed. The score is that of the caller, who may
@@ -328,8 +322,8 @@ TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
     EXPECT_TRUE(wait_until([&] { return !run.running(); }));
     run.kill();
     EXPECT_EQ(run.wait(), 137);
-    EXPECT_TRUE(ends("parent"));
-    EXPECT_TRUE(ends("child"));
+    EXPECT_TRUE(world.ends("parent"));
+    EXPECT_TRUE(world.ends("child"));
 }
 
 }  // namespace

@@ -187,14 +187,14 @@ TEST_F(SignalDispositions, OfTheCommandAreThoseOfTheCaller) {
     }
 }
 
+/// What a script starts in the background, and waits for until it is there. It ignores SIGTERM and SIGINT.
+const std::string leave_deaf_process =
+    "sh -c 'trap \"\" TERM INT; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
+    "until [ -e $DIR/deaf ]; do sleep 0.01; done; ";
+
 // What a command that was ended leaves behind is ended as well, in the end by SIGKILL.
 TEST_F(EndOfRun, LeavesNoProcessOfTheGroup) {
-    auto tool = world.start_until(
-        "begun",
-        "sh -c 'trap \"\" TERM INT; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
-        "until [ -e $DIR/deaf ]; do sleep 0.01; done; " +
-            until_told,
-        {"--grace", "0.2"});
+    auto tool = world.start_until("begun", leave_deaf_process + until_told, {"--grace", "0.2"});
     tool.signal(SIGINT);
     EXPECT_EQ(tool.wait().status, 130);
     EXPECT_FALSE(lives(world.pid_in("deaf")));
@@ -286,23 +286,10 @@ TEST_F(EndOfRun, ComesBeforeTheCommandContinuesWithoutTheLock) {
     EXPECT_FALSE(world.has("worked"));
 }
 
-/// What a script starts in the background, and waits for until it is there. It ignores SIGTERM.
-const std::string leave_deaf_process =
-    "sh -c 'trap \"\" TERM; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
-    "until [ -e $DIR/deaf ]; do sleep 0.01; done; ";
-
-/// Returns false, and ends the process itself, if it goes on.
-bool ends(ToolWorld& world, const std::string& name) {
-    const auto pid = world.pid_in(name);
-    if (wait_until([&] { return !lives(pid); }, 20s)) return true;
-    ::kill(std::stoi(pid), SIGKILL);
-    return false;
-}
-
 // The kernel kills for want of memory, for example. Nobody waits for what is left of such a command.
 TEST_F(EndOfRun, EndsProcessesOfAKilledCommand) {
     auto tool = world.start_until("deaf", leave_deaf_process + "kill -KILL $$", {"--grace", "0.2"});
-    EXPECT_TRUE(ends(world, "deaf"));
+    EXPECT_TRUE(world.ends("deaf"));
     EXPECT_EQ(tool.wait().status, 137);
     EXPECT_EQ(world.keys(), 0U);
 }
@@ -322,7 +309,7 @@ TEST_F(EndOfRun, EndsRemainingProcessesOnALaterSignal) {
     ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));
     EXPECT_TRUE(lives(world.pid_in("deaf")));
     tool.signal(SIGTERM);
-    EXPECT_TRUE(ends(world, "deaf"));
+    EXPECT_TRUE(world.ends("deaf"));
     EXPECT_EQ(tool.wait().status, 5);
     EXPECT_EQ(world.keys(), 0U);
 }

@@ -67,6 +67,12 @@ private:
     std::unique_ptr<support::ChildProcess> process_;
 };
 
+/// Whether a process of that number is there, and no zombie.
+inline bool lives(const std::string& pid) {
+    const auto state = support::state_of(pid);
+    return state != '?' && state != 'Z';
+}
+
 class ToolWorld : public Cluster {
 public:
     explicit ToolWorld(std::size_t nodes = 3, const RedisConfig& config = {}) : Cluster(nodes, config) {}
@@ -125,6 +131,13 @@ public:
     std::string in(const std::string& name) const { return content(file(name)); }
     /// The process whose number a script has written into the file.
     std::string pid_in(const std::string& name) const { return in(name).substr(0, in(name).find('\n')); }
+    /// Waits for the end of that process. Returns false, and kills the process, if it goes on.
+    bool ends(const std::string& name) const {
+        const auto pid = pid_in(name);
+        if (wait_until([&] { return !lives(pid); })) return true;
+        ::kill(std::stoi(pid), SIGKILL);
+        return false;
+    }
     void touch(const std::string& name) const { std::ofstream{file(name)}; }
 
     /// On how many nodes the job is locked.
@@ -167,12 +180,6 @@ const std::string until_go = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0
     for (const auto& variable : environment) ::putenv(const_cast<char*>(variable.c_str()));
     ::execvp(pointers.front(), pointers.data());
     ::_exit(99);
-}
-
-/// Whether a process of that number is there, and no zombie.
-inline bool lives(const std::string& pid) {
-    const auto state = support::state_of(pid);
-    return state != '?' && state != 'Z';
 }
 
 /// What stands behind its name in /proc/PID/stat: the state, the parent, the process group, the session, the
