@@ -57,6 +57,10 @@ protected:
     RedisCluster cluster{config_of()};
 };
 
+struct NamedServers : Servers {
+    NamedServers() { cluster.learn(two_servers, "seed"); }
+};
+
 TEST_F(Servers, AreTheSeedsUntilTheyAreNamed) {
     EXPECT_EQ(serving(0), "none");
     ASSERT_EQ(cluster.servers().size(), 1U);
@@ -64,28 +68,24 @@ TEST_F(Servers, AreTheSeedsUntilTheyAreNamed) {
     EXPECT_EQ(cluster.servers()[0]->endpoint.password, "pw");
 }
 
-TEST_F(Servers, AreNamedByOneOfThem) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, AreNamedByOneOfThem) {
     EXPECT_EQ(serving(0), "10.0.0.1:7001");
     EXPECT_EQ(serving(8191), "10.0.0.1:7001");
     EXPECT_EQ(serving(8192), "10.0.0.2:7002");
     EXPECT_EQ(serving(16383), "10.0.0.2:7002");
 }
 
-TEST_F(Servers, OfATextThatNamesNoneStay) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, OfATextThatNamesNoneStay) {
     cluster.learn("nonsense", "seed");
     EXPECT_EQ(serving(0), "10.0.0.1:7001");
 }
 
-TEST_F(Servers, HaveTwoNames) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, HaveTwoNames) {
     EXPECT_EQ(cluster.server_at({"two.example", 7002}, "seed"), cluster.server_of(16383));
     EXPECT_EQ(name_of(cluster.server_at({"three.example", 7002}, "seed")), "three.example:7002");
 }
 
-TEST_F(Servers, MoveOneSlot) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, MoveOneSlot) {
     cluster.redirected({moved, 5, {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_EQ(serving(5), "10.0.0.2:7002");
     EXPECT_EQ(serving(6), "10.0.0.1:7001");
@@ -127,8 +127,7 @@ TEST_F(Servers, ThatRefuseTheListAreAskedAgainInASecondAtMost) {
     EXPECT_TRUE(cluster.begin_refresh(start + 1s));
 }
 
-TEST_F(Servers, GetTheReleasesThatAreRedirectedToThem) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, GetTheReleasesThatAreRedirectedToThem) {
     cluster.keep(release_of("foo"), {moved, 12182, {"10.0.0.1", 7001}}, "10.0.0.2");
     cluster.keep(release_of("bar"), {ask, 5061, {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_EQ(cluster.debtors().size(), 2U);
@@ -136,8 +135,7 @@ TEST_F(Servers, GetTheReleasesThatAreRedirectedToThem) {
     EXPECT_THAT(debts_of(*cluster.server_of(16383)), ElementsAre("ASKING bar"));
 }
 
-TEST_F(Servers, GetTheReleasesOfOneThatServesNoSlotAnyMore) {
-    cluster.learn(two_servers, "seed");
+TEST_F(NamedServers, GetTheReleasesOfOneThatServesNoSlotAnyMore) {
     const auto former = cluster.server_of(16383);
     cluster.keep(release_of("foo"), {moved, 12182, {"10.0.0.2", 7002}}, "10.0.0.1");
     cluster.learn(

@@ -6,6 +6,10 @@
 namespace redlock::test::scripts_of_waiters_test {
 namespace {
 
+struct WaitersForAHeldResource : Waiters {
+    WaitersForAHeldResource() { hold("a", "you", 1h); }
+};
+
 // ---- The release
 
 TEST_F(Waiters, AreLeftAloneByAReleaseWithoutAQueue) {
@@ -148,8 +152,7 @@ TEST_F(Waiters, DropATicketIfItsQueueWouldHaveNoExpiry) {
     EXPECT_TRUE(redis.keys().empty());
 }
 
-TEST_F(Waiters, EnterNoQueueThatWouldHaveNoExpiry) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, EnterNoQueueThatWouldHaveNoExpiry) {
     redis.forbid_in_scripts("pexpire");
     EXPECT_THAT(enter("redlock:wake:x|1"), StartsWith("(error)"));
     EXPECT_EQ(redis.keys().size(), 1U);
@@ -224,8 +227,7 @@ TEST_F(Waiters, DoNotPreventTheReleaseIfTheQueueHasAnotherType) {
 
 // ---- Leaving without an attempt
 
-TEST_F(Waiters, LeaveTheQueueIfTheyWithdraw) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, LeaveTheQueueIfTheyWithdraw) {
     queue("redlock:wake:x|1");
     queue("redlock:wake:y|1", 1us);
     EXPECT_EQ(withdraw("redlock:wake:y|1"), "0");
@@ -243,8 +245,7 @@ TEST_F(Waiters, PassOnTheirReservationIfTheyWithdraw) {
 
 // A release has woken y, but could not reserve the resource for it, because a key stood there. Nobody else
 // was woken, so y must pass the wake-up on.
-TEST_F(Waiters, PassOnAWakeUpWithoutAReservationIfTheyWithdraw) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, PassOnAWakeUpWithoutAReservationIfTheyWithdraw) {
     queue("redlock:wake:x|1");
     queue("redlock:wake:y|1", 1us);
     EXPECT_EQ(release("stray"), "2");
@@ -297,8 +298,7 @@ TEST_F(Waiters, PassAFreeResourceToTheWaitersInFront) {
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
 }
 
-TEST_F(Waiters, KeepTheirAgeAtEachNode) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, KeepTheirAgeAtEachNode) {
     EXPECT_THAT(enter("redlock:wake:x|1", 5s), HasSubstr(" 0 "));
     EXPECT_THAT(enter("redlock:wake:y|1", 7s), HasSubstr(" 0 ")) << "older";
     EXPECT_THAT(enter("redlock:wake:z|1", 6s), HasSubstr(" 1 "));
@@ -309,16 +309,14 @@ TEST_F(Waiters, KeepTheirAgeAtEachNode) {
                 ElementsAre("redlock:wake:y|1", "redlock:wake:w|1", "redlock:wake:z|1", "redlock:wake:x|1"));
 }
 
-TEST_F(Waiters, DoNotGrowOlderByPolling) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, DoNotGrowOlderByPolling) {
     (void)enter("redlock:wake:x|1", 5s);
     (void)enter("redlock:wake:y|1", 4s);
     (void)enter("redlock:wake:y|1", 9s);
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:x|1", "redlock:wake:y|1"));
 }
 
-TEST_F(Waiters, KeepTheQueueAsLongAsOneOfThemPolls) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, KeepTheQueueAsLongAsOneOfThemPolls) {
     (void)enter("redlock:wake:x|1");
     EXPECT_EQ(ttl("queue:a"), 5s);
     now += 4s;
@@ -328,8 +326,7 @@ TEST_F(Waiters, KeepTheQueueAsLongAsOneOfThemPolls) {
     EXPECT_THAT(queued(), IsEmpty());
 }
 
-TEST_F(Waiters, LearnWhyThereIsNoQueue) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, LearnWhyThereIsNoQueue) {
     ask({"RPUSH", "queue:a", "x"});
     EXPECT_THAT(enter("redlock:wake:x|1"), StartsWith("(error) WRONGTYPE"));
     EXPECT_EQ(ttl("queue:a"), -1ms) << "the list of an application lives for ever, as before";
@@ -345,8 +342,7 @@ TEST_F(Waiters, LearnWhyThereIsNoQueue) {
 // ---- Waiters that have died
 
 // The sign of life of a ticket is its last question.
-TEST_F(Waiters, LeaveTheQueueAfterFiveSecondsWithoutAPoll) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, LeaveTheQueueAfterFiveSecondsWithoutAPoll) {
     (void)enter("redlock:wake:d|1", 9s);
     (void)enter("redlock:wake:x|1", 8s);
     now += 4s;
@@ -358,8 +354,7 @@ TEST_F(Waiters, LeaveTheQueueAfterFiveSecondsWithoutAPoll) {
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:x|1"));
 }
 
-TEST_F(Waiters, KeepTheirPlacesAsLongAsTheyPoll) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, KeepTheirPlacesAsLongAsTheyPoll) {
     for (int i = 0; i < 20; ++i) {
         EXPECT_THAT(enter("redlock:wake:x|1", 2s), HasSubstr(" 0 holder"));
         EXPECT_THAT(enter("redlock:wake:y|1", 1s), HasSubstr(" 1 holder"));
@@ -369,8 +364,7 @@ TEST_F(Waiters, KeepTheirPlacesAsLongAsTheyPoll) {
 }
 
 // It was stopped, and the others kept the queue.
-TEST_F(Waiters, KeepTheirAgeIfTheyPollAgainLater) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, KeepTheirAgeIfTheyPollAgainLater) {
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:y|1", 1s);
     now += 4s;
@@ -381,8 +375,7 @@ TEST_F(Waiters, KeepTheirAgeIfTheyPollAgainLater) {
     EXPECT_THAT(enter("redlock:wake:y|1", 9s), HasSubstr(" 1 holder"));
 }
 
-TEST_F(Waiters, LeaveTheQueueAtAnyPlaceIfTheyDoNotPoll) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, LeaveTheQueueAtAnyPlaceIfTheyDoNotPoll) {
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:d|1", 5s);
     now += 4s;
@@ -394,8 +387,7 @@ TEST_F(Waiters, LeaveTheQueueAtAnyPlaceIfTheyDoNotPoll) {
 }
 
 // A server does nothing else meanwhile.
-TEST_F(Waiters, LeaveTheQueueInGroupsOf16IfTheyDoNotPoll) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, LeaveTheQueueInGroupsOf16IfTheyDoNotPoll) {
     for (int i = 0; i < 40; ++i) (void)enter("redlock:wake:d|" + std::to_string(i), 9s);
     now += 4s;
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 40 holder"));
@@ -405,8 +397,7 @@ TEST_F(Waiters, LeaveTheQueueInGroupsOf16IfTheyDoNotPoll) {
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
 }
 
-TEST_F(Waiters, LeaveNoSignOfLifeBehind) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, LeaveNoSignOfLifeBehind) {
     (void)enter("redlock:wake:x|1");
     EXPECT_EQ(ttl("queue:a:signs"), 5s);
     now += 4s;
@@ -417,8 +408,7 @@ TEST_F(Waiters, LeaveNoSignOfLifeBehind) {
 }
 
 // What stands there is not of the library.
-TEST_F(Waiters, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
     ask({"SET", "queue:a:signs", "theirs"});
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
     EXPECT_THAT(value_and_ttl("queue:a:signs"), Pair("theirs", -1ms));
@@ -430,9 +420,8 @@ TEST_F(Waiters, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
 }
 
 // A release could not wake such a waiter.
-TEST_F(Waiters, AreToldIfNobodyIsSubscribedToTheirChannel) {
+TEST_F(WaitersForAHeldResource, AreToldIfNobodyIsSubscribedToTheirChannel) {
     let_scripts_count_listeners();
-    hold("a", "you", 1h);
     EXPECT_EQ(enter("redlock:wake:x|1"), "UNSUBSCRIBED");
     EXPECT_THAT(queued(), IsEmpty());
     living.insert("redlock:wake:x");
@@ -454,9 +443,8 @@ TEST_F(Waiters, PassTheReservationOnIfNobodyIsSubscribedToTheirChannel) {
 }
 
 // They ask as well, but leave no sign.
-TEST_F(Waiters, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
+TEST_F(WaitersForAHeldResource, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
     let_scripts_count_listeners();
-    hold("a", "you", 1h);
     queue("redlock:wake:x|1", 9s);
     queue_of_an_older_client("redlock:wake:d|1", 8s);
     queue("redlock:wake:y|1", 7s);
@@ -471,17 +459,15 @@ TEST_F(Waiters, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
     EXPECT_THAT(enter("redlock:wake:z|1"), HasSubstr(" 1 holder"));
 }
 
-TEST_F(Waiters, OfOlderClientsStayIfListenersCannotBeCounted) {
-    hold("a", "you", 1h);
+TEST_F(WaitersForAHeldResource, OfOlderClientsStayIfListenersCannotBeCounted) {
     queue_of_an_older_client("redlock:wake:d|1", 8s);
     EXPECT_THAT(enter("redlock:wake:z|1"), HasSubstr(" 1 holder"));
 }
 
 // Whoever asks looks at another part of those in front of it each time.
-TEST_F(Waiters, AreAllRemovedInGroupsOf16IfNobodyListensForThem) {
+TEST_F(WaitersForAHeldResource, AreAllRemovedInGroupsOf16IfNobodyListensForThem) {
     let_scripts_count_listeners();
     living.insert("redlock:wake:z");
-    hold("a", "you", 1h);
     for (int i = 0; i < 300; ++i)
         queue_of_an_older_client(
             std::string{i % 3 == 0 ? "redlock:wake:z|" : "redlock:wake:d|"} + std::to_string(1000 + i),
@@ -497,8 +483,7 @@ TEST_F(Waiters, AreAllRemovedInGroupsOf16IfNobodyListensForThem) {
 
 // ---- Another ticket for the same waiter
 
-TEST_F(Waiters, KeepTheirPlaceWithANewTicketAndRemoveTheOldOne) {
-    hold("a", "you");
+TEST_F(WaitersForAHeldResource, KeepTheirPlaceWithANewTicketAndRemoveTheOldOne) {
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:y|1", 8s);
     EXPECT_THAT(enter("redlock:wake:z|1", 9s, "1", "redlock:wake:x|1"), HasSubstr(" 0 holder"));
