@@ -26,6 +26,8 @@ namespace redlock::test::daemon_live_test {
 namespace {
 
 struct Daemon : testing::Test {
+    void SetUp() override { ASSERT_THAT(held->acquire(), Succeeds()); }
+
     /// In the child: becomes a daemon, uses and destroys the lock of the parent, and uses locks of its own.
     void live_as_daemon(const Report& report, const LockOptions& options = {}) {
         OwnFiles files{directory.path(), report.descriptor()};
@@ -64,14 +66,12 @@ struct Daemon : testing::Test {
 
 // D10
 TEST_F(Daemon, KeepsItsFilesWhenItUsesAndDestroysTheNodes) {
-    ASSERT_THAT(held->acquire(), Succeeds());
     const ForkedChild daemon{[&](const Report& report) { live_as_daemon(report); }};
     expect_intact(daemon);
 }
 
 // D10. It destroys them without having used them.
 TEST_F(Daemon, KeepsItsFilesWhenItDestroysTheNodesAtOnce) {
-    ASSERT_THAT(held->acquire(), Succeeds());
     const ForkedChild daemon{[&](const Report& report) {
         OwnFiles files{directory.path(), report.descriptor()};
         held.reset();
@@ -84,7 +84,6 @@ TEST_F(Daemon, KeepsItsFilesWhenItDestroysTheNodesAtOnce) {
 
 // D10. The threads have shared connections, and a descriptor to wake the thread that leads.
 TEST_F(Daemon, KeepsItsFilesWhileThreadsShareConnections) {
-    ASSERT_THAT(held->acquire(), Succeeds());
     std::atomic<bool> over{false};
     std::atomic<std::size_t> rounds{0};
     std::vector<std::jthread> threads;
@@ -103,7 +102,6 @@ TEST_F(Daemon, KeepsItsFilesWhileThreadsShareConnections) {
 // stop. A child that requests this stop has no such thread.
 TEST_F(Daemon, KeepsItsFilesWhileAThreadWaitsInAQueue) {
     const LockOptions fair{.ttl = 1min, .fair = true};
-    ASSERT_THAT(held->acquire(), Succeeds());
     std::stop_source stop;
     std::jthread waiter{[&] {
         Lock waiting{*nodes, "the parent's", fair};
@@ -151,7 +149,6 @@ struct WhenItIsInTheQueue final : Observer {
 // D10. The thread of the daemon returns from the callback into the operation that its parent has begun, and
 // which has a connection for the message that wakes it.
 TEST_F(Daemon, KeepsItsFilesIfItWasForkedDuringAnOperation) {
-    ASSERT_THAT(held->acquire(), Succeeds());
     const ForkedChild parent{[&](const Report& report) {
         std::optional<OwnFiles> files;  // of the daemon
         WhenItIsInTheQueue observer{[&] {

@@ -16,6 +16,11 @@ namespace {
 
 struct ReleaseWithoutWaiting : testing::Test {
     Lock lock(std::string resource = "r") { return {*nodes, std::move(resource), {}, clock, entropy}; }
+    Lock held() {
+        auto it = lock();
+        EXPECT_TRUE(it.acquire());
+        return it;
+    }
     std::string holder(std::size_t node) { return network.text_at(node, "r"); }
 
     MemoryNetwork network{3};
@@ -39,8 +44,7 @@ TEST_F(ReleaseWithoutWaiting, DoesNotWaitForReplies) {
 }
 
 TEST_F(ReleaseWithoutWaiting, DoesNotWaitForAFrozenNode) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     network.server(1).paused = true;
     EXPECT_EQ(time_taken(network, [&] { it.unlock(); }), 0ms);
     EXPECT_NE(holder(1), "");
@@ -51,8 +55,7 @@ TEST_F(ReleaseWithoutWaiting, DoesNotWaitForAFrozenNode) {
 // On another connection, the SET could overtake the release. The node would then refuse the SET because the
 // key of this client still exists.
 TEST_F(ReleaseWithoutWaiting, PrecedesTheNextSetOfTheResource) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     auto& server = network.server(0);
     server.paused = true;
     server.forget_log();
@@ -90,8 +93,7 @@ TEST_F(ReleaseWithoutWaiting, OpensNoConnectionForAHolderDescription) {
 }
 
 TEST_F(ReleaseWithoutWaiting, DoesNotDelayOtherResources) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     auto& server = network.server(0);
     it.unlock();
     auto other = lock("other");
@@ -102,8 +104,7 @@ TEST_F(ReleaseWithoutWaiting, DoesNotDelayOtherResources) {
 // After the restart, the server does not know the script any more. A release that does not wait for replies
 // cannot be sent again after a NOSCRIPT error, so its command has to contain the text of the script.
 TEST_F(ReleaseWithoutWaiting, SendsTheScriptInFull) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     (void)it.release();
     ASSERT_TRUE(it.acquire());
     network.server(0).redis->restart("run-0", network.server(0).redis->keys());
@@ -112,8 +113,7 @@ TEST_F(ReleaseWithoutWaiting, SendsTheScriptInFull) {
 }
 
 TEST_F(ReleaseWithoutWaiting, IsDeliveredEvenIfTheSocketAcceptsItInParts) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     network.server(0).takes_at_once = 10;
     it.unlock();
     EXPECT_NE(holder(0), "");
@@ -123,8 +123,7 @@ TEST_F(ReleaseWithoutWaiting, IsDeliveredEvenIfTheSocketAcceptsItInParts) {
 
 // The nodes share the node_timeout: they do not have one node_timeout each, one after the other.
 TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesInTheDestructor) {
-    auto it = lock();
-    ASSERT_TRUE(it.acquire());
+    auto it = held();
     for (std::size_t node = 0; node < 3; ++node) network.server(node).takes_at_once = 6;
     it.unlock();
     const auto took = time_taken(network, [&] { nodes.reset(); });
