@@ -146,10 +146,7 @@ TEST_F(SentinelQuery, IdentifiesASentinelByTheAddressThatWasConnected) {
     for (const std::size_t entry : {0U, 1U}) answer(entry, forbidden, forbidden, names_the_master);
     network.server(2).refuses = true;
     auto configs = network.configs();
-    const auto addresses_of = [](const NodeConfig& config) { return config.find_server()->addresses(); };
-    const std::vector both{addresses_of(configs[0]).front(), addresses_of(configs[1]).front()};
-    configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-    configs[0].asks_sentinels = [both] { return Resolution::known({.addresses = both}); };
+    configs[0] = test::at_two_addresses(configs[0]);
     EXPECT_EQ(query(configs).addresses.size(), 1U) << "two Sentinels of three";
     network.server(0).refuses = true;
     const auto found = query(configs);
@@ -172,10 +169,7 @@ struct SentinelWithADeadAddress : SentinelQuery {
     SentinelWithADeadAddress() {
         for (std::size_t i = 0; i < 3; ++i)
             answer(i, "$2\r\nS" + std::to_string(i) + "\r\n", "", names_the_master);
-        const auto addresses_of = [](const NodeConfig& config) { return config.find_server()->addresses(); };
-        const std::vector both{addresses_of(configs[0]).front(), addresses_of(configs[1]).front()};
-        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
-        configs[0].asks_sentinels = [both] { return Resolution::known({.addresses = both}); };
+        configs[0] = test::at_two_addresses(configs[0]);
         configs[1].asks_sentinels = [] { return Resolution::known({.error = "unknown name"}); };
         configs[1].sentinels = configs[0].sentinels;
     }
