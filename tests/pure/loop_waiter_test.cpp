@@ -569,7 +569,7 @@ TEST_F(WaitersOfALoop, OneWithoutATurnWaitsForTheEndOfItsTimeOrAStop) {
     EXPECT_TRUE(with_turn[0].waiter.await_turn(with_turn[0].task, with_turn[0].turn));
     const std::vector<std::string> resource{"r"};
     Counter task{scheduler};
-    loop::LoopWaiter waiter{listeners, queues, group.nodes(), network.clock()};
+    loop::LoopWaiter waiter{listeners, queues, group.listeners(), network.clock()};
     std::stop_source stop;
     RoundLimits limits{.deadline = now() + 10ms, .stop = stop.get_token()};
     flow::Turn turn{.resource = resource, .since = now(), .limits = &limits, .attempt_due = Clock::never()};
