@@ -135,7 +135,7 @@ TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
     };
     const auto expect_all = [](const std::vector<Failover>& table, const std::vector<std::string>& found) {
         for (const auto& [what, change, quarantine] : table) {
-            const auto failover = [&change](NodeFacts& n) {
+            const auto failover = [&change = change](NodeFacts& n) {
                 n.info.replicas = 2;
                 n.failover = {.min_replicas = 1, .max_lag = 10s, .backlog_ttl = 0s};
                 change(n);
