@@ -45,8 +45,9 @@ public:
         std::vector<Tally> tallies{};
         RoundLimits limits{};
         Clock::time_point start{};
-        /// A stop is requested when the round has ended.
-        std::stop_source ended{};
+        /// A stop is requested when the round has ended. (With an initializer here, the constructor would be
+        /// noexcept for clang++ 14, although this member allocates memory.)
+        std::stop_source ended;
 
         Nodes& nodes() const { return acquisitions.front().state->nodes(); }
         bool has(const LeaseState& lease) const noexcept {
