@@ -274,8 +274,8 @@ void Connection::take_handshake_reply() {
         // The server may repeat what it has received, unless it has not read the password.
         was_turned_away_ = detail::has_too_many_clients(reply);
         const bool may_repeat = to_auth && !was_turned_away_;
-        if (reply.kind == Reply::Kind::list)
-            return fail(cause, {});  // its parts could be those of the password
+        // Its elements could be parts of the password.
+        if (reply.kind == Reply::Kind::list) return fail(cause, "the reply is a list");
         return fail(cause, may_repeat ? quoted_after_auth(reply.text) : quoted(reply.text));
     }
     steps_.erase(steps_.begin());

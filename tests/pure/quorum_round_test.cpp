@@ -381,14 +381,16 @@ struct ARoundThatIsHeldBack : testing::Test {
 };
 
 TEST_F(ARoundThatIsHeldBack, DoesNotBlameTheNode) {
-    EXPECT_FALSE(end_of_wait().timed_out);
-    EXPECT_EQ(tallies[0][0].cause, Errc::not_asked);
+    const auto step = end_of_wait();
+    EXPECT_FALSE(step.timed_out);
+    EXPECT_EQ(step.cause, Errc::not_asked);
 }
 
 TEST_F(ARoundThatIsHeldBack, BlamesANodeThatHangsAfterItHasGotTheCommand) {
     round.on_sent(0);
-    EXPECT_TRUE(end_of_wait().timed_out);
-    EXPECT_EQ(tallies[0][0].cause, Errc::timed_out);
+    const auto step = end_of_wait();
+    EXPECT_TRUE(step.timed_out);
+    EXPECT_EQ(step.cause, Errc::timed_out);
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ TEST_F(InMemory, ALaneWithoutDescriptorsIsTriedAgainAfterASecond) {
     memory.has_no_descriptor = true;
     Asked set{Verb::set_if_absent, "r", "A"};
     set.ask(lane);
-    EXPECT_EQ(lane.unconnected(), size);
+    EXPECT_GE(lane.unconnected(), 2U);
     memory.pass(1s);
     EXPECT_EQ(lane.unconnected(), 0U);
 }
