@@ -274,8 +274,6 @@ void Connection::take_handshake_reply() {
         // The server may repeat what it has received, unless it has not read the password.
         was_turned_away_ = detail::has_too_many_clients(reply);
         const bool may_repeat = to_auth && !was_turned_away_;
-        // Its elements could be parts of the password.
-        if (reply.kind == Reply::Kind::list) return fail(cause, "the reply is a list");
         return fail(cause, may_repeat ? quoted_after_auth(reply.text) : quoted(reply.text));
     }
     steps_.erase(steps_.begin());
@@ -346,6 +344,7 @@ void Connection::repeat(const PendingReply& release) {
 }
 
 void Connection::ask(std::span<const std::string_view> words) {
+    parser_.admit_lists();
     pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
     run_or_break([&] {
         pending_.add_other(this);

@@ -14,8 +14,7 @@ using detail::Reply;
 constexpr std::size_t max_elements = 16;
 
 // ---- Callbacks. hiredis parses into the one Reply of the connection and allocates no objects. Operators'
-// commands, the query of Sentinels and SUBSCRIBE may be answered by a short flat list. No command of a lock
-// is, so a list is no vote (to_vote()).
+// commands, the query of Sentinels and SUBSCRIBE may be answered by a short flat list.
 
 Reply* target(const redisReadTask* task) {
     return static_cast<Reply*>(task->privdata);
@@ -49,7 +48,13 @@ void* parse_nil(const redisReadTask* task) {
     return store(task, Reply::Kind::nil, {});
 }
 
-/// Rejects long and nested arrays. A server could otherwise announce a billion elements.
+/// Rejects every array, because no command of a lock is answered by one. A server could otherwise announce a
+/// billion elements.
+template <class Count>
+void* refuse_array(const redisReadTask*, Count) {
+    return nullptr;
+}
+
 template <class Count>
 void* begin_list(const redisReadTask* task, Count count) {
     const bool accepted = !task->parent && static_cast<std::size_t>(count) <= max_elements;
@@ -58,22 +63,30 @@ void* begin_list(const redisReadTask* task, Count count) {
 
 void keep_object(void*) {}
 
-constinit redisReplyObjectFunctions functions = [] {
-    redisReplyObjectFunctions result{};
-    result.createString = parse_string;
-    result.createArray = begin_list;
-    result.createInteger = parse_integer;
-    result.createNil = parse_nil;
-    result.freeObject = keep_object;
-    return result;
-}();
+constexpr redisReplyObjectFunctions functions_with(
+    decltype(redisReplyObjectFunctions::createArray) create_array) {
+    redisReplyObjectFunctions functions{};
+    functions.createString = parse_string;
+    functions.createArray = create_array;
+    functions.createInteger = parse_integer;
+    functions.createNil = parse_nil;
+    functions.freeObject = keep_object;
+    return functions;
+}
+
+constinit redisReplyObjectFunctions parser = functions_with(refuse_array);
+constinit redisReplyObjectFunctions parser_of_lists = functions_with(begin_list);
 
 }  // namespace
 
 ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate(), &redisReaderFree), reply_(reply) {
     if (!reader_) throw std::bad_alloc{};
-    reader_->fn = &functions;
+    reader_->fn = &parser;
     reader_->privdata = &reply_;
+}
+
+void ReplyParser::admit_lists() noexcept {
+    reader_->fn = &parser_of_lists;
 }
 
 bool ReplyParser::feed(std::string_view bytes) {

@@ -1,5 +1,4 @@
-// Parses replies with hiredis. Only the text of a reply needs memory from the heap. Flat lists of up to 16
-// texts and numbers are accepted. Any other array is a protocol error.
+// Parses replies with hiredis. Only the text of a reply needs memory from the heap.
 #pragma once
 
 #include "../wire/reply.hpp"
@@ -17,6 +16,10 @@ class ReplyParser {
 public:
     /// Parses into `reply`, which must outlive the parser. Throws std::bad_alloc.
     explicit ReplyParser(detail::Reply& reply);
+
+    /// From now on, flat lists of up to 16 texts and numbers are accepted. Before, an array is a protocol
+    /// error.
+    void admit_lists() noexcept;
 
     /// Takes bytes that were received. Returns false if there is no memory for them.
     bool feed(std::string_view bytes);

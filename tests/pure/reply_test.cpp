@@ -339,10 +339,11 @@ TEST(ToVote, ReturnsAnUnknownVoteForAnIncompletePlace) {
 
 // ---- Lists, which Sentinels answer with
 
-TEST(ReplyParser, ParsesFlatLists) {
+TEST(ReplyParser, ParsesFlatListsIfTheyAreAllowed) {
     const auto list_of = [](std::string_view bytes) {
         Reply reply;
         ReplyParser parser{reply};
+        parser.admit_lists();
         EXPECT_TRUE(parser.feed(bytes));
         return parser.next() == ReplyParser::Progress::complete && reply.kind == Reply::Kind::list
                    ? reply.text
