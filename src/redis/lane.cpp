@@ -501,7 +501,7 @@ auto Lane::hand_over() noexcept -> Rest {
         auto rest = Rest::unsent;  // also without memory, so that the background task tries again
         (void)detail::has_memory_for([&] { rest = group_.write_all(network_.clock().now()); });
         unconnected_ = group_.count_unconnected();
-        if (unconnected_ > 0) unconnected_until_ = network_.clock().now() + std::chrono::seconds{1};
+        if (unconnected_ > 0) unconnected_until_ = network_.clock().now() + std::chrono::seconds{10};
         OwnAsker successor{nullptr, {this}};
         {
             const std::lock_guard guard{mutex_};

@@ -121,7 +121,7 @@ public:
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
     /// Returns how many nodes had no connection when a leader last found no other round to hand over to, for
-    /// want of a descriptor (NodeGroup::count_unconnected()). Returns 0 if that was more than a second ago,
+    /// want of a descriptor (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s ago,
     /// so that the lane is tried again.
     std::size_t unconnected() const noexcept {
         return unconnected_ > 0 && network_.clock().now() < unconnected_until_.load() ? unconnected_.load()

@@ -197,13 +197,13 @@ TEST_F(InMemory, NoServerIsLockedDuringASystemCall) {
 }
 
 // Threads avoid such a lane. So nobody else would ever find that it can connect again.
-TEST_F(InMemory, ALaneWithoutDescriptorsIsTriedAgainAfterASecond) {
+TEST_F(InMemory, ALaneWithoutDescriptorsIsTriedAgainAfterTenSeconds) {
     Lane lane{memory.configs(), options, network};
     memory.has_no_descriptor = true;
     Asked set{Verb::set_if_absent, "r", "A"};
     set.ask(lane);
     EXPECT_GE(lane.unconnected(), 2U);
-    memory.pass(1s);
+    memory.pass(10s);
     EXPECT_EQ(lane.unconnected(), 0U);
 }
 

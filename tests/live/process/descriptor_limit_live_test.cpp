@@ -69,10 +69,7 @@ TEST_P(AtTheLimitOfDescriptors, UsesTheConnectionsThatItHas) {
             });
             for (const std::size_t server : {0U, 1U}) send(server, SIGCONT);
         }
-        for (int tries = 0; !extends(); ++tries) {  // few, while the servers go on
-            if (tries == 20) return report("no extension");
-            std::this_thread::sleep_for(20ms);
-        }
+        if (!wait_until(extends)) return report("no extension");  // the servers go on
         if (GetParam().one_is_frozen) send(2, SIGSTOP);
         std::size_t acquired = 0;
         std::size_t everywhere = 0;
