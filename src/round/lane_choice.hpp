@@ -27,8 +27,8 @@ struct LaneSituation {
     bool may_share = true;
     /// The thread that leads the shared lane gets no processor (Lane::is_stalled()).
     bool leader_is_stalled = false;
-    /// On the shared lane, less than a quorum of the nodes can be reached, because the last attempts to
-    /// connect to the others have failed. For example, the process may have no descriptor left.
+    /// The shared lane has connections to less than a quorum of the nodes, because this process had no
+    /// descriptor left for the others (Lane::unconnected()).
     bool shared_lacks_quorum = false;
     /// The same is true of the lane that the round would have for itself.
     bool own_lacks_quorum = false;
@@ -37,7 +37,7 @@ struct LaneSituation {
 };
 
 /// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself, one that no
-/// round uses. Of several, it is the one on which the fewest nodes could not be reached. If these are equal,
+/// round uses. Of several, it is the one with the fewest nodes in Lane::unconnected(). If these are equal,
 /// it is one on which no reply is missing, and then the last one used. If there is none, the lane is new.
 ///
 /// This is asked only if no command is unanswered that this one must not overtake. Otherwise the round uses
