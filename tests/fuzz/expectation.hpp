@@ -84,7 +84,8 @@ private:
         const auto first_word = reply.text.substr(0, reply.text.find(' '));
         if (reply.is_error())
             return step == Step::ping &&
-                   (first_word == "NOPERM" || reply.text.starts_with("ERR unknown command"));
+                   (first_word == "NOPERM" || first_word == "MISCONF" ||
+                    reply.text.starts_with("ERR unknown command"));
         return reply.kind == RedisReply::Kind::status;
     }
 
