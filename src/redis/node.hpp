@@ -1,7 +1,17 @@
 // The connections of one lane to one node (Link). If the node is a Redis Cluster, there is an object for each
 // of its servers (NodeGroup).
 //
-// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link.
+// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link. The thread
+// that leads the lane, or the event loop, calls the other functions:
+//
+//     when                                         | functions
+//     ---------------------------------------------+-----------------------------------------------------
+//     in each turn, after the rounds were          | write_collected(), append_poll_entries(), then
+//     continued                                    | take_ready() for each connection that is ready
+//     a thread leads its only round                | blocking_receive() in place of them
+//     the leader stops leading                     | write_all(), lacks_connection(), add_late_replies()
+//     no round is under way, replies are missing   | check_silence(), give_up_unwritten()
+//     at the end                                   | append_unfinished(), close_connections()
 #pragma once
 
 #include <redlock/clock.hpp>
