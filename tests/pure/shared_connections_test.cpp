@@ -149,35 +149,6 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
-// The SET of the first lock is pending on a draining connection. Only its own extension is not sent.
-TEST_F(SharedConnections, OneOfSeveralExtensionsWaitsForItsSet) {
-    acquire("second", "B");
-    settle();
-    second_server.paused = true;
-    begin(Verb::set_if_absent, "first", "A");
-    begin(Verb::query, "first", "A");
-    run();
-    reconnect(second_server);
-    const std::vector<std::string> first{"first"};
-    const std::vector<std::string> second{"second"};
-    const std::array requests{
-        Request{.command = {.verb = Verb::compare_and_expire, .resources = first, .owner = "A", .ttl = 10s}},
-        Request{
-            .command = {.verb = Verb::compare_and_expire, .resources = second, .owner = "B", .ttl = 10s}}};
-    std::array tallies{Tally{names}, Tally{names}};
-    const RoundLimits limits{};
-    RoundDriver round{group, nobody, requests, limits, tallies};
-    while (const auto until = round.advance()) {
-        std::vector<PollEntry> entries;
-        (void)group.write_collected(network.clock().now());
-        group.append_poll_entries(entries);
-        network.wait(entries, network.clock().now(), *until);
-        group.take_ready(entries, network.clock().now());
-    }
-    EXPECT_EQ(tallies[0][1].detail, detail::earlier_is_pending);
-    EXPECT_EQ(tallies[1][1].vote, Vote::granted);
-}
-
 TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     for (std::size_t node = 0; node < size; ++node) network.server(node).paused = node == 1;
     std::vector<SharedRound*> begun;
