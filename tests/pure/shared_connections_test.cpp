@@ -167,19 +167,6 @@ TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
     EXPECT_EQ(second_server.connections(), 2u);
 }
 
-TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
-    acquire("r", "A");
-    settle();
-    second_server.paused = true;
-    const auto& round = release("r", "A");
-    (void)group.write_collected(network.clock().now());
-    second_server.close_connections(network.clock().now());
-    second_server.paused = false;
-    run();
-    EXPECT_EQ(round.tally()[1].vote, Vote::granted);
-    EXPECT_EQ(value(1, "r"), "");
-}
-
 // The first connection breaks when the release is written, and the second one before it is established.
 TEST_F(NewSharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
     auto& server = network.server(1);
