@@ -314,16 +314,6 @@ TEST_F(SharedRoundsOfThreads, WakeTheLeaderEachTime) {
     EXPECT_GE(third.tally.granted(), 2U);
 }
 
-// For example, the servers were restarted.
-TEST_F(SharedRoundsOfThreads, DoNotUseAConnectionThatWasClosedBetweenTwoRounds) {
-    for (std::size_t node = 0; node < size; ++node)
-        memory.server(node).close_connections(memory.clock().now());
-    memory.pass(5ms);
-    auto& round = set("r");
-    make(round);
-    EXPECT_GE(round.tally.granted(), 2U);
-}
-
 TEST_F(SharedRoundsOfThreads, DoNotBeginAfterTheirDeadlines) {
     for (std::size_t node = 0; node < size; ++node) memory.server(node).latency = 20ms;
     auto& mine = set("mine");
