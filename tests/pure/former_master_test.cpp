@@ -160,16 +160,6 @@ TEST_F(AReplacedMaster, IsLeftByTheListenerOfAFormerWaiter) {
     EXPECT_EQ(next().open_connections(), before + 1);
 }
 
-TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatIsCheckedInLater) {
-    (void)extend("A");
-    extend_meanwhile([&] {
-        named = 2;
-        (void)extend("A");
-        (void)extend("A");  // from here on the library knows another master
-    });
-    expect_that_it_gets_nothing();
-}
-
 TEST_F(AReplacedMaster, GetsNothingAfterItsPendingRepliesArrived) {
     (void)extend("A");
     former().paused = true;

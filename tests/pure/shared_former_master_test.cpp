@@ -103,20 +103,6 @@ TEST_F(SharedFormerMaster, GetsTheDeletionOfADescriptionAfterASecondOfSilence) {
     EXPECT_THAT(server().log(), ElementsAre("1 EVALSHA", "2 PING", "2 EVAL"));
 }
 
-TEST_F(SharedFormerMaster, IsLeftOnceTheSentinelsNameAnother) {
-    server().paused = true;
-    acquire("r0", "A");
-    run();
-    network.pass(2s);
-    named = 2;
-    for (const auto* const owner : {"B", "C"}) {
-        acquire("r1", owner);
-        run();
-    }
-    EXPECT_EQ(network.server(1).open_connections(), 1u);
-    EXPECT_EQ(server().open_connections(), 0u) << "although a reply is pending there";
-}
-
 // The acquisition waits for its turn behind an outstanding command. A waiter asks the Sentinels meanwhile.
 TEST_F(SharedFormerMaster, IsLeftByACommandThatWaits) {
     server().latency = 1h;
