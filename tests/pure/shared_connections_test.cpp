@@ -544,19 +544,6 @@ struct ASharedNodeWithTwoAddresses : SharedWorld {
     ASharedNodeWithTwoAddresses() : SharedWorld({at_two_addresses(MemoryNetwork{1}.configs()[0])}) {}
 };
 
-// The next connection begins while the server at the first address, which is frozen, has not answered yet.
-TEST_F(ASharedNodeWithTwoAddresses, TriesASilentAddressOnce) {
-    network.server(0).paused = true;
-    auto& first = acquire("r", "A");
-    run();
-    EXPECT_EQ(first.tally()[0].cause, Errc::timed_out);
-    run_for(2s);
-    auto& second = acquire("r", "B");
-    run();
-    EXPECT_EQ(second.tally()[0].vote, Vote::granted) << second.tally()[0].detail;
-    EXPECT_EQ(value(1, "r"), "B");
-}
-
 // While rounds share connections, only listeners use the other ones, so no round would leave the address.
 TEST_F(ASharedNodeWithTwoAddresses, LeavesTheAddressOfAListenerThatCouldNotConnect) {
     network.server(0).unreachable = true;
