@@ -131,13 +131,6 @@ TEST_P(AHeldLock, CannotBeAcquiredAgain) {
     EXPECT_EQ(lock.owner(), owner);
 }
 
-TEST_P(AHeldLock, IsFreeAfterRelease) {
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_EQ(lock.owner(), "");
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    EXPECT_NE(lock.owner(), owner) << "A5: fresh each time";
-}
-
 // B2. The destructor releases.
 TEST_P(AHeldLock, IsReleasedWhenDestroyed) {
     { const auto gone = std::move(lock); }
@@ -347,23 +340,6 @@ TEST_F(ALockOfAThread, IsHeldAfterEachKindOfAcquire) {
     expect_held_after([&] { return lock.try_lock(); });
     expect_held_after([&] { return lock.try_lock_for(1s); });
     expect_held_after([&] { return lock.try_lock_until(world.clock.now() + 1s); });
-}
-
-TEST_F(ALockOfAThread, HasNothingToUnlockIfItIsFree) {
-    lock.unlock();
-    hold();
-    EXPECT_THAT(lock.release(), Succeeds());
-    world.forget_events();
-    lock.unlock();
-    EXPECT_THAT(world.events(), IsEmpty());
-}
-
-TEST_F(ALockOfAThread, CannotBeLockedAgain) {
-    hold();
-    EXPECT_THAT(lock.acquire_until(world.clock.now() + 1s), FailsWith(Errc::already_held));
-    EXPECT_FALSE(lock.try_lock());
-    EXPECT_FALSE(lock.try_lock_for(1s));
-    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 /// A watchdog whose thread runs while the caller of add() is suspended: it reports a loss before add()

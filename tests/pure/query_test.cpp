@@ -247,14 +247,6 @@ TEST(HolderDescriptionKey, DoesNotOverwriteAForeignKey) {
     EXPECT_EQ(world.command(2, {"EXISTS", "{orders:42}:holder"}), "0");
 }
 
-// Without a description no further command is sent, and an acquisition never awaits more rounds.
-TEST(WithoutAHolderDescription, NoAdditionalCommandIsSent) {
-    World world;
-    auto lock = world.held();
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
-}
-
 TEST(Query, CountsTheReaders) {
     World world;
     auto one = world.held({.ttl = 5s, .shared = true});

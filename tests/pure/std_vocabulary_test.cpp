@@ -139,6 +139,9 @@ TEST_F(StandardLibrary, LockThrowsIfItIsAlreadyHeld) {
         EXPECT_EQ(error.code(), Errc::already_held);
         EXPECT_EQ(error.code(), std::errc::resource_deadlock_would_occur);
     }
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_FALSE(lock.try_lock_for(1s));
+    EXPECT_THAT(world.events(), SizeIs(1)) << "of the first call";
     EXPECT_TRUE(lock.valid());
 }
 
@@ -173,6 +176,7 @@ TEST_F(StandardLibrary, TryLockNeverThrows) {
 // B2. unlock() ignores errors that release() would report.
 TEST_F(StandardLibrary, UnlockIgnoresErrors) {
     lock.unlock();
+    EXPECT_THAT(world.events(), IsEmpty());
     lock.lock();
     world.cut_all();
     lock.unlock();
