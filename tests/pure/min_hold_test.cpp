@@ -113,8 +113,7 @@ TEST_F(MinHold, AppliesToARepeatedRelease) {
 }
 
 TEST_F(MinHold, AppliesToEachOfSeveralResources) {
-    Lock both{world, {"a", "b"}, options, world.clock, world.entropy};
-    ASSERT_THAT(both.acquire(), Succeeds());
+    auto both = world.held({"a", "b"}, options);
     EXPECT_THAT(both.release(), Succeeds());
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:min-hold", resource), 5U);
 }

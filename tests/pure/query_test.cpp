@@ -112,8 +112,7 @@ TEST_P(HolderDescription, IsDeletedByTheRelease) {
 }
 
 TEST_P(HolderDescription, IsDeletedByTheReleaseBesideAKeyOfAnotherType) {
-    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
-    ASSERT_THAT(both.acquire(), Succeeds());
+    auto both = world.held({"a", "b"}, {.holder = "me"});
     world.command(0, {"DEL", "a"});
     world.command(0, {"RPUSH", "a", "x"});
     (void)both.release();
@@ -178,15 +177,13 @@ TEST_P(HolderDescription, DoesNotAffectAnyVote) {
 }
 
 TEST_P(HolderDescription, IsWrittenForEachOfSeveralResources) {
-    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
-    ASSERT_THAT(both.acquire(), Succeeds());
+    auto both = world.held({"a", "b"}, {.holder = "me"});
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
 // Otherwise the description would stay for ever. The other resources get theirs nevertheless.
 TEST_P(HolderDescription, IsNotWrittenBesideAKeyWithoutExpiry) {
-    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
-    ASSERT_THAT(both.acquire(), Succeeds());
+    auto both = world.held({"a", "b"}, {.holder = "me"});
     const std::string owner_of_both{both.owner()};
     for (const auto* const key : {"{a}:holder", "{b}:holder"}) world.command(0, {"DEL", key});
     world.command(0, {"SET", "a", owner_of_both});
@@ -229,8 +226,7 @@ TEST(HolderDescriptionKey, DoesNotOverwriteALockWithTheSameName) {
 
 TEST(HolderDescriptionKey, DoesNotOverwriteAnotherResourceOfTheSameLock) {
     World world;
-    Lock both{world, {"a:{1}", "a:{1}:holder"}, {.holder = "me"}, world.clock, world.entropy};
-    ASSERT_THAT(both.acquire(), Succeeds());
+    auto both = world.held({"a:{1}", "a:{1}:holder"}, {.holder = "me"});
     EXPECT_THAT(both.extend(), Succeeds());
     EXPECT_EQ(query(world, "a:{1}:holder").owner, both.owner());
     EXPECT_THAT(both.release(), Succeeds());

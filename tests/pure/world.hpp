@@ -71,8 +71,8 @@ public:
     }
 
     Lock lock(LockOptions options = {}) { return lock(the_resource, options); }
-    Lock lock(std::string resource, LockOptions options = {}) {
-        return Lock{*this, std::move(resource), options, clock, entropy};
+    Lock lock(ResourceList resources, LockOptions options = {}) {
+        return Lock{*this, std::move(resources), options, clock, entropy};
     }
 
     /// Returns the rounds and pauses since the last forget_events().
@@ -81,8 +81,8 @@ public:
 
     /// Returns a lock that is held.
     Lock held(LockOptions options = {}) { return held(the_resource, std::move(options)); }
-    Lock held(std::string resource, LockOptions options = {}) {
-        auto result = lock(std::move(resource), std::move(options));
+    Lock held(ResourceList resources, LockOptions options = {}) {
+        auto result = lock(std::move(resources), std::move(options));
         EXPECT_THAT(result.acquire(), Succeeds());
         return result;
     }
