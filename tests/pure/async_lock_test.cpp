@@ -106,23 +106,6 @@ TEST_F(InALoop, HasNoTimerWhenItHasNothingToDo) {
     EXPECT_FALSE(loop.run_once());
 }
 
-TEST_F(InALoop, TheDestructorCancelsAnAcquisitionAndReleases) {
-    for (const bool contended : {false, true}) {
-        if (contended) world.occupy(1h, 0, 1, 2);
-        results.clear();
-        {
-            auto it = lock({.retry = {.attempts = 100, .delay = 1h}});
-            it.acquire(report());
-            if (contended) pass(1s);
-            EXPECT_THAT(results, IsEmpty());
-        }
-        run();
-        ASSERT_EQ(results.size(), 1U);
-        EXPECT_EQ(results[0].error(), Errc::cancelled);
-        EXPECT_EQ(world.held_by(""), contended ? 2U : 5U);
-    }
-}
-
 TEST_F(InALoop, ACompletionMayDestroyTheLockAndBeginOperations) {
     auto first = std::make_unique<AsyncLock>(lock());
     AsyncLock second{of_loop, "another"};
