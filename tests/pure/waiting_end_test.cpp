@@ -224,7 +224,7 @@ TEST_F(EndOfWaitingForOthers, LastsForTheTimeoutOfTheQueueIfNoNodeKeepsOne) {
 
 TEST_F(EndOfWaiting, LastsLongerThanTheTimeoutOfTheQueueForDeadlinesAndMutexes) {
     bob_holds_for(2s, {.ttl = 20s});
-    auto mine = lock(alice, {}, {.queue_timeout = 10ms});
+    auto mine = lock(alice, {.attempts = 2}, {.queue_timeout = 10ms});
     EXPECT_TRUE(mine.acquire_for(5s));
     (void)mine.release();
     bob_holds_for(2s, {.ttl = 20s});
@@ -239,13 +239,6 @@ TEST_F(EndOfWaitingForOthers, DoesNotBeginWithATimeoutOfZero) {
     EXPECT_EQ(result.attempts(), 3);
     EXPECT_FALSE(result.place());
     EXPECT_TRUE(all(0, "enter").empty());
-}
-
-TEST_F(EndOfWaiting, LastsForEverForAMutex) {
-    bob_holds_for(9s, {.ttl = 20s});
-    auto mine = lock(alice, {.attempts = 2});
-    mine.lock();
-    EXPECT_TRUE(mine.valid());
 }
 
 // ---- What others are known to wait for
