@@ -230,18 +230,6 @@ TEST_F(UnsentRelease, DoesNotMixUpReplies) {
     for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
 }
 
-// The server rejects the first form of the release when no round waits for its reply any more.
-TEST_F(UnsentRelease, IsRepeatedForAFairLockWithoutPublishPermission) {
-    auto it = held("r", {.ttl = 10min, .fair = true});
-    for_each_server([](auto& server) { server.answers["wake"] = "-NOPERM no PUBLISH\r\n"; });
-    become_unreachable();
-    it.unlock();
-    reach_again();
-    network.pass(node_timeout);
-    (void)query(*nodes, "another");
-    EXPECT_EQ(keys(), 0U);
-}
-
 // ---- The cost
 
 TEST_F(UnsentRelease, DelaysUnlockByAtMostAnEighthOfTheNodeTimeout) {
