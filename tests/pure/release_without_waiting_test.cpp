@@ -43,15 +43,6 @@ TEST_F(ReleaseWithoutWaiting, DoesNotWaitForReplies) {
     }
 }
 
-TEST_F(ReleaseWithoutWaiting, DoesNotWaitForAFrozenNode) {
-    auto it = held();
-    network.server(1).paused = true;
-    EXPECT_EQ(time_taken(network, [&] { it.unlock(); }), 0ms);
-    EXPECT_NE(holder(1), "");
-    network.resume(1);
-    EXPECT_EQ(holder(1), "");
-}
-
 // On another connection, the SET could overtake the release. The node would then refuse the SET because the
 // key of this client still exists.
 TEST_F(ReleaseWithoutWaiting, PrecedesTheNextSetOfTheResource) {
