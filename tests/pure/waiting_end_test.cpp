@@ -348,24 +348,18 @@ TEST_F(EndOfWaiting, ComesWithAReleaseWhoseScriptIsForgotten) {
 }
 
 TEST_F(EndOfWaiting, ComesForOneWaiterWithARepeatedRelease) {
-    bob_holds_for(1h);
-    auto& server = network.server(0);
-    for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
-    EXPECT_EQ(bobs->release().error(), Errc::no_quorum);
-    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1"));
-    (void)bobs->release();
-    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", ""));
-    EXPECT_EQ(server.redis->keys().size(), 0U);
-}
-
-TEST_F(EndOfWaiting, ComesForOneWaiterWithARepeatedReleaseOfSeveral) {
-    Lock both{alice, {"r", "s"}, {.retry = {.attempts = 1}, .fair = true}, network.clock(), entropy};
-    ASSERT_TRUE(both.acquire());
-    for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
-    EXPECT_EQ(both.release().error(), Errc::no_quorum);
-    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1"));
-    (void)both.release();
-    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", ""));
+    for (const auto& resources : {Words{"r"}, Words{"r", "s"}}) {
+        WaitingWorld another;
+        auto& servers = another.network;
+        Lock its{another.client(), resources, {.fair = true}, servers.clock(), another.entropy};
+        ASSERT_TRUE(its.acquire());
+        for (const std::size_t node : {1U, 2U}) servers.server(node).paused = true;
+        EXPECT_EQ(its.release().error(), Errc::no_quorum);
+        EXPECT_THAT(another.arguments(0, "wake", 6), ElementsAre("1"));
+        (void)its.release();
+        EXPECT_THAT(another.arguments(0, "wake", 6), ElementsAre("1", ""));
+        EXPECT_EQ(servers.server(0).redis->keys().size(), 0U);
+    }
 }
 
 TEST_F(EndOfWaiting, ComesForOneWaiterWithAReleaseOverTwoConnections) {
