@@ -118,9 +118,7 @@ using Margin = WatchedInEachFront;
 INSTANTIATE_TEST_SUITE_P(Each, Margin, each_front, testing::PrintToStringParamName());
 
 TEST_P(Margin, MakesTheLossReportEarlier) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.margin = 10s; });
     const auto end = end_of(lock);
     world.cut_all();
     pass(1min);
@@ -130,9 +128,7 @@ TEST_P(Margin, MakesTheLossReportEarlier) {
 
 // C3. The lock is valid until the end, but it cannot be extended any more.
 TEST_P(Margin, LeavesTheLockValidUntilTheEnd) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.margin = 10s; });
     const auto end = end_of(lock);
     world.cut_all();
     while (!lock.lost().stop_requested()) pass(1ms);
@@ -151,9 +147,7 @@ using MarginOfAThread = Watched;
 
 // An extension by the holder that is under way when the loss is reported comes too late.
 TEST_F(MarginOfAThread, EndsTheEffectOfAnExtensionUnderWay) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.margin = 10s; });
     const auto end = end_of(lock);
     world.cut_all();
     pass(end - world.clock.now() - 10s - 6ms);

@@ -130,9 +130,7 @@ TEST_P(LossReport, IsMadeForEachAcquisition) {
 }
 
 TEST_P(LossReport, HasItsOwnReasonForEachAcquisition) {
-    auto options = watched();
-    options.max_hold = 1min;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.max_hold = 1min; });
     world.forget(0, 1, 2);
     pass(13s);
     EXPECT_THAT(lock.acquire(), Succeeds());
@@ -144,9 +142,7 @@ TEST_P(LossReport, HasItsOwnReasonForEachAcquisition) {
 struct LossReportAfterTwoEvents : Watched {
     /// Returns a lock that the watchdog extends for a minute.
     AnyLock held_for_a_minute() {
-        auto options = watched();
-        options.max_hold = 1min;
-        return world.held(options);
+        return held([](auto& options) { options.max_hold = 1min; });
     }
     void expect_one_loss(Errc error, std::size_t nodes) {
         ASSERT_THAT(losses, ElementsAre(FailsWith(error)));

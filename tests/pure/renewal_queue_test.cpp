@@ -90,9 +90,7 @@ TEST_F(RenewalQueue, EndsARoundWhenTheLossOfALockThatIsNotExtendedIsDue) {
 // This also holds if the holder has extended the lock itself, with another ttl.
 TEST_P(Renewals, ExtendTheHolderDescriptionWithTheLock) {
     const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
-    auto options = watched();
-    options.holder = "host=a";
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.holder = "host=a"; });
     const auto expect_same_expiry = [&] {
         for (std::size_t node = 0; node < world.size(); ++node) {
             EXPECT_EQ(world.owner_on(node, description), std::string{lock.owner()} + " host=a");
@@ -188,9 +186,7 @@ TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
 // ---- C7: max_hold
 
 TEST_P(Renewals, StopAtTheHoldLimitAndReportIt) {
-    auto options = watched();
-    options.max_hold = 1min;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.max_hold = 1min; });
     pass(1min);
     EXPECT_TRUE(lock.valid());
     EXPECT_THAT(losses, IsEmpty());
@@ -203,9 +199,7 @@ TEST_P(Renewals, StopAtTheHoldLimitAndReportIt) {
 
 // This turn is late because a round for other locks hung, or because the thread got no processor.
 TEST_F(RenewalQueue, DoesNotExtendAfterTheHoldLimitInALateTurn) {
-    auto options = watched();
-    options.max_hold = 11s;
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.max_hold = 11s; });
     const auto end = end_of(lock);
     world.clock.advance_to(world.clock.now() + 12s);
     queue.turn();
@@ -221,9 +215,7 @@ TEST_P(Renewals, HoldALockForAnHourByDefault) {
 }
 
 TEST_P(Renewals, HoldALockForEverIfConfigured) {
-    auto options = watched();
-    options.max_hold = Clock::duration::max();
-    auto lock = world.held(options);
+    auto lock = held([](auto& options) { options.max_hold = Clock::duration::max(); });
     pass(std::chrono::hours{48});
     EXPECT_TRUE(lock.valid());
 }

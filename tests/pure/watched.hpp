@@ -47,8 +47,12 @@ struct WatchedLocks {
                 }};
     }
 
-    /// Returns a watched lock that is held.
-    AnyLock held() { return world.held(watched()); }
+    /// Returns a watched lock that is held. `change` may change its options.
+    AnyLock held(const std::function<void(LockOptions&)>& change = [](auto&) {}) {
+        auto options = watched();
+        change(options);
+        return world.held(options);
+    }
     /// Returns what an acquisition gets: a lease that is valid for so long, whose key may be on any node.
     Lease acquired_for(Clock::duration span) {
         Lease lease{.valid_until = world.clock.now() + span};
