@@ -135,20 +135,6 @@ TEST_F(WaitingForOthers, PollsAfterEachRetryPauseIfItIsFirstAndKeepsItsAge) {
     }
 }
 
-TEST_F(Waiting, PollsLessOftenWithMoreWaitersInFront) {
-    for (const auto& [in_front, interval] : {std::pair{1, 265ms}, {16, 500ms}, {48, 1000ms}, {100, 1000ms}}) {
-        WaitingWorld another;
-        auto& carol = another.client();
-        for (std::size_t node = 0; node < 3; ++node) another.hold(node, "other");
-        for (int i = 0; i < in_front; ++i)
-            another.ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:d|" + std::to_string(i)});
-        (void)another.lock(carol).acquire_for(3s);
-        const auto questions = another.all(0, "enter");
-        ASSERT_GE(questions.size(), 3U);
-        EXPECT_THAT(questions[1].when - questions[0].when, IsBetween(interval, interval + 3ms)) << in_front;
-    }
-}
-
 TEST_F(Waiting, PollsWhenTheHolderHasDied) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "dead", "PX", "400"});
     auto mine = lock(alice, {.delay = 10s});
@@ -226,24 +212,6 @@ TEST_F(WaitingForOthers, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
                 IsBetween(2 * algorithm::poll_interval, 4 * algorithm::poll_interval));
 }
 
-// The waiter makes one such attempt after each holder that the home node has reported.
-TEST_F(WaitingForOthers, LooksAroundAgainWhenAnotherHolderHasGone) {
-    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
-    const auto reserve = [&] { hold(0, "redlock:wake:z|1"); };
-    after(10ms, reserve);
-    after(1s, [&] {
-        EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt, and one without a holder";
-        hold(0, "other");
-    });
-    after(2s, [&] {
-        EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "there was a holder";
-        reserve();
-    });
-    after(3s, [&] { EXPECT_THAT(all(1, "SET"), SizeIs(3)); });
-    after(4s, [&] { EXPECT_THAT(all(1, "SET"), SizeIs(3)) << "no holder was reported since"; });
-    (void)lock(alice).acquire_for(5s);
-}
-
 TEST_F(WaitingForOthers, MakesAnAttemptDespiteAHolderOnlyIfItIsFirst) {
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     (void)lock(alice).acquire_for(3s);
@@ -259,20 +227,6 @@ TEST_F(WaitingForOthers, MakesNoAttemptWhileAnotherHasTheReservation) {
         EXPECT_THAT(all(1, "SET"), SizeIs(1)) << "the first attempt";
     });
     (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::poll_interval);
-}
-
-// Only those that come next: otherwise all waiters would ask at once.
-TEST_F(Waiting, PollsAtTheExpiryWithAtMostThreeWaitersInFront) {
-    for (const auto& [in_front, asks] : {std::pair{3, true}, {4, false}}) {
-        WaitingWorld another;
-        auto& carol = another.client();
-        for (std::size_t node = 0; node < 3; ++node) another.ask(node, {"SET", "r", "other", "PX", "50"});
-        for (int i = 0; i < in_front; ++i)
-            another.ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:d|" + std::to_string(i)});
-        (void)another.lock(carol).acquire_for(200ms);
-        const auto questions = another.all(0, "enter");
-        EXPECT_EQ(questions.size() > 1, asks) << in_front;
-    }
 }
 
 // Two that collide for the first time are told apart by the queue.
