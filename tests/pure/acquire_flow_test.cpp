@@ -62,7 +62,6 @@ public:
     }
 
     std::error_code error() const { return flow_->result(); }
-    std::size_t overflows() const { return operation_.frames().overflows(); }
 
 private:
     Nodes& nodes_;
@@ -165,13 +164,6 @@ TEST(AcquireFlow, LeavesNoKeyAfterSeveralExceptions) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
-TEST(AcquireFlow, HasItsFramesInTheOperation) {
-    Contended world;
-    auto acquire = world.acquire();
-    EXPECT_FALSE(acquire.make(1000, false));
-    EXPECT_EQ(acquire.overflows(), 0U);
-}
-
 // The first slot is held on all nodes, and the second one has no quorum at first.
 TEST(AcquireFlow, HasItsFramesInTheOperationIfItAcquiresASlot) {
     World world;
