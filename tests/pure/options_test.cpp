@@ -127,12 +127,6 @@ TEST(Options, HaveTheDocumentedDefaults) {
 
 // ---- The resource.
 
-TEST(AResource, IsRejectedIfEmpty) {
-    World world;
-    EXPECT_THAT(refusal([&] { (void)world.lock(std::string{}); }), HasSubstr("resource is empty"));
-    EXPECT_THAT(world.events(), IsEmpty());
-}
-
 // Any bytes are permitted, and reach the nodes unchanged.
 TEST(AResource, MayBeAnyBytes) {
     using namespace std::string_literals;

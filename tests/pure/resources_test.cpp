@@ -43,6 +43,7 @@ TEST_F(SeveralResources, AreSortedAndLockedOnce) {
 TEST_F(SeveralResources, MustNotBeEmpty) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
         {{}, "list of resources is empty"},
+        {{""}, "resource is empty"},
         {{"a", ""}, "resource is empty"},
         {std::vector<std::string>(1001, "a"), "1001 entries"},
         {{"a", "redlock:since"}, "resource is redlock:since; it must have another name"}};
