@@ -49,16 +49,6 @@ TEST_F(MinHold, KeepsTheResourceUnavailableForTheRemainingTime) {
     }
 }
 
-// The first write of the release must be one for which a server without memory has room.
-TEST_F(MinHold, IsKeptIfTheServersAreOutOfMemory) {
-    world.pass(15s);
-    world.run_out_of_memory(0, 1, 2, 3, 4);
-    EXPECT_THAT(lock->release(), Succeeds());
-    expect_rest(25s);
-    world.pass(25s + 1ms);
-    EXPECT_TRUE(world.clean());
-}
-
 TEST_F(MinHold, HasNoEffectOnALateRelease) {
     world.pass(40s);
     world.forget_events();

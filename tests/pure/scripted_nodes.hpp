@@ -68,11 +68,6 @@ public:
     void forget(Index... index) {
         (at(index).redis.restart(at(index).redis.run_id() + "'", {}), ...);
     }
-    /// The node has reached maxmemory.
-    template <class... Index>
-    void run_out_of_memory(Index... index) {
-        (at(index).redis.run_out_of_memory(), ...);
-    }
     /// The resource is a key of another type on the node.
     template <class... Index>
     void replace_by_a_list(Index... index) {
