@@ -393,7 +393,6 @@ TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
     first_server.paused = true;
     acquire("r0", "A");
     (void)group.write_collected(network.clock().now());
-    first_server.paused = false;
     first_server.resume(network.clock().now());
     EXPECT_EQ(first_server.log().size(), 1u) << "written at once";
     acquire("r1", "A");
@@ -462,7 +461,6 @@ TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
     for (std::size_t i = 0; i < detail::max_shared_pending + 50; ++i)
         begun.push_back(&begin(Verb::query, "r", "A"));
     (void)group.write_collected(network.clock().now());
-    first_server.paused = false;
     first_server.resume(network.clock().now());
     run();
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);

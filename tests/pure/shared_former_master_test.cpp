@@ -143,7 +143,6 @@ TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     acquire("r0", "A");
     (void)write();
     network.pass(1s);
-    server().paused = false;
     server().resume(network.clock().now());
     settle();
     acquire("r1", "A");
