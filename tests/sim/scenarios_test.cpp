@@ -3,14 +3,12 @@
 #include "scenario.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <vector>
 
 namespace redlock::sim::scenarios_test {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 // ---- The Redlock specification
@@ -212,28 +210,6 @@ TEST(Watchdog, HoldsManyLocksWhileANodeHangs) {
         });
     world.run();
     EXPECT_THAT(world.violations(), IsEmpty());
-}
-
-// ---- The simulation itself
-
-TEST(Fiber, WaitsForAMutexOfASuspendedFiber) {
-    Scenario world;
-    std::mutex mutex;
-    std::vector<std::string> order;
-    auto& alice = world.client("alice");
-    alice.does([&] {
-        const std::lock_guard guard{mutex};
-        alice.sleep(1s);
-        order.emplace_back("first");
-    });
-    alice.does([&] {
-        alice.sleep(1ms);
-        const std::lock_guard guard{mutex};
-        EXPECT_GE(world.now(), 1s);
-        order.emplace_back("second");
-    });
-    world.run();
-    EXPECT_THAT(order, ElementsAre("first", "second"));
 }
 
 }  // namespace
