@@ -83,8 +83,8 @@ TEST(Errc, MapsToTheGenericConditions) {
     EXPECT_NE(make_error_code(Errc::lost), std::errc::timed_out);
 }
 
-// The codes are consecutive, from 1, because 0 would be success. A code without a row, or with two, would break
-// the sequence.
+// The codes are consecutive, from 1, because 0 would be success. A code without a row, or with two, would
+// break the sequence.
 TEST(Errc, HasExactlyOneTableRowForEachCode) {
     int next = 1;
     for (const auto& outcome : detail::outcomes)
