@@ -652,16 +652,13 @@ struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
         return it;
     }
     /// The first rounds probe the nodes that are not trusted.
-    void ask_three_times() {
+    void expect_to_be_sent_by_rounds() {
+        server.answers.clear();
         for (int i = 0; i < 3; ++i) {
             network.pass(2s);
             (void)query(nodes, "another");
         }
         network.pass(50ms);
-    }
-    void expect_to_be_sent_by_rounds() {
-        server.answers.clear();
-        ask_three_times();
         EXPECT_EQ(keys(), 0U);
     }
     std::size_t keys() { return network.keys(); }
@@ -785,22 +782,6 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainIfItsConnectionBreaksBecauseOfAnothe
     EXPECT_TRUE(it.release());
     server.latency = 1ms;
     expect_to_be_sent_by_rounds();
-}
-
-// The newest releases replace the oldest ones.
-TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
-    std::deque<Lock> locks;
-    for (std::size_t i = 0; i < max_kept_releases + 10; ++i) locks.push_back(held(std::to_string(i)));
-    for (std::size_t node = 0; node < size; ++node) {
-        network.server(node).refuses = true;
-        network.server(node).close_connections(now());
-    }
-    network.pass(20ms);
-    for (auto& it : locks) it.unlock();
-    for (std::size_t node = 0; node < size; ++node) network.server(node).refuses = false;
-    ask_three_times();
-    EXPECT_LE(keys(), 10 * size);
-    EXPECT_GT(keys(), 0U) << "or this shows nothing";
 }
 
 // ---- A node that is a Redis Cluster
