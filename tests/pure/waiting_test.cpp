@@ -212,34 +212,6 @@ TEST_F(WaitingForOthers, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
                 IsBetween(2 * algorithm::poll_interval, 4 * algorithm::poll_interval));
 }
 
-TEST_F(WaitingForOthers, MakesAnAttemptDespiteAHolderOnlyIfItIsFirst) {
-    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
-    (void)lock(alice).acquire_for(3s);
-    EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
-}
-
-// An attempt now would take from the woken waiter what is reserved for it.
-TEST_F(WaitingForOthers, MakesNoAttemptWhileAnotherHasTheReservation) {
-    hold(0, "redlock:wake:z|1");
-    after(2 * algorithm::poll_interval - 10ms, [&] {
-        EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
-        EXPECT_THAT(queued(0), SizeIs(1)) << "it is the first in the queue";
-        EXPECT_THAT(all(1, "SET"), SizeIs(1)) << "the first attempt";
-    });
-    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::poll_interval);
-}
-
-// Two that collide for the first time are told apart by the queue.
-TEST_F(WaitingForOthers, BacksOffAfterTheSecondFailedAttemptInARow) {
-    after(50ms, [&] { release_at(0, "other"); });
-    (void)lock(alice, {.delay = 200ms}).acquire_for(150ms);
-    const auto may_take = arguments(0, "enter", 5);
-    ASSERT_GE(may_take.size(), 3U);
-    EXPECT_EQ(may_take[0], "1");
-    EXPECT_EQ(may_take[1], "1") << "at once after the first";
-    EXPECT_EQ(may_take[2], "0");
-}
-
 struct WaitingForAContestedHome : Waiting {
     /// Others hold the other nodes. The home's key is released at these instants, which wakes the waiter, and
     /// others have it again before the waiter asks next.
