@@ -174,14 +174,6 @@ TEST_F(IdleLoop, SendsAReleaseOnANewConnectionIfItsOwnIsForgotten) {
     EXPECT_EQ(network.server(2).connections(), 2U);
 }
 
-// The server has the release, and has frozen. The loop only waits to find out whether the connection breaks.
-TEST_F(IdleLoop, WaitsForTheReplyToAReleaseForOneNodeTimeout) {
-    acquire();
-    network.server(2).paused = true;
-    release();
-    EXPECT_LE(run(), 2 * node_timeout);
-}
-
 // ---- The end of a loop whose releases are not sent yet
 
 /// A second loop, with nodes of its own.
