@@ -103,15 +103,6 @@ TEST_F(ReleaseWithoutWaiting, SendsTheScriptInFull) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(ReleaseWithoutWaiting, IsDeliveredEvenIfTheSocketAcceptsItInParts) {
-    auto it = held();
-    network.server(0).takes_at_once = 10;
-    it.unlock();
-    EXPECT_NE(holder(0), "");
-    nodes.reset();
-    EXPECT_EQ(holder(0), "");
-}
-
 // The nodes share the node_timeout: they do not have one node_timeout each, one after the other.
 TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesInTheDestructor) {
     auto it = held();
