@@ -41,16 +41,6 @@ TEST_F(Fencing, TokensGrowWhileNodesFailAndReturn) {
     }
 }
 
-// In Redis Cluster the counter is in the slot of its resource, and a hash tag in the name of the resource is
-// kept. The counter survives the lock by a day, and not for ever.
-TEST_F(Fencing, KeepsTheCounterInTheSlotOfTheResourceForADay) {
-    for (const auto& [resource, counter] :
-         {std::pair<std::string, std::string>{"a", "{a}:fence"}, {"{orders}:42", "{orders}:42:fence"}}) {
-        (void)world.held(resource, {.fencing = true});
-        EXPECT_EQ(world.command(0, {"PTTL", counter}), "86400000");
-    }
-}
-
 // If all nodes have the same count, the first round suffices.
 TEST_F(Fencing, NeedsOneRoundIfTheCountsAgree) {
     ASSERT_THAT(lock.acquire(), Succeeds());
