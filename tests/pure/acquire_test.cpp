@@ -133,19 +133,6 @@ TEST(AFailedAcquire, DeletesNothingIfNothingWasSent) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
-// A2, A4. The same object can be acquired when the nodes are up again.
-TEST(AFailedAcquire, LeavesTheLockFree) {
-    World world;
-    world.cut_all();
-    auto lock = world.lock();
-    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
-    EXPECT_EQ(lock.owner(), "");
-    EXPECT_FALSE(lock.valid());
-    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
-    world.heal_all();
-    EXPECT_THAT(lock.acquire(), Succeeds());
-}
-
 // ---- Owners (A5, A6).
 
 // A5. Each attempt has its own owner. Otherwise a late delete of attempt 1 could remove the key of attempt 2.
