@@ -146,24 +146,6 @@ TEST_F(Fair, ReportsItsPlaceOnATerminal) {
     EXPECT_EQ(holder.wait().status, 0);
 }
 
-// `timeout 5 redlock acquire --fair` ends the command with a signal, and the job goes on being held.
-TEST_F(Fair, FortyWaitersThatASignalEndsLeaveNoTickets) {
-    world.occupy();
-    for (const int signal : {SIGTERM, SIGKILL}) {
-        std::deque<Tool> ended;
-        for (int i = 1; i <= 40; ++i)
-            ended.emplace_back(std::vector<std::string>{"acquire", "--fair", "--wait", "1m", "job"},
-                               world.environment());
-        ASSERT_TRUE(queue_has(40));
-        for (auto& it : ended) it.signal(signal);
-        for (auto& it : ended) EXPECT_NE(it.wait().status, 0);
-        const auto outcome = world.run({"acquire", "--fair", "--wait", "3s", "job"});
-        EXPECT_EQ(outcome.status, 1);
-        EXPECT_THAT(outcome.err, HasSubstr(" ms more, 0 in front, ")) << "the dead are not counted";
-        EXPECT_TRUE(queue_has(0));
-    }
-}
-
 // The end of such a key is further away than the clock can count.
 TEST_F(Fair, AForeignKeyWithAFarExpiryIsAHolderLikeAnyOther) {
     for (auto& node : world) ASSERT_EQ(node.command({"SET", "job", "another", "PX", "31536000000000"}), "OK");
