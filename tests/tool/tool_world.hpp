@@ -147,13 +147,6 @@ public:
         }));
     }
 
-    /// Whether the job is locked on a majority all the time.
-    bool stays_locked(std::chrono::nanoseconds span) {
-        const auto until = boot_clock().now() + span;
-        const auto locked = [this] { return keys() > size() / 2; };
-        return wait_until([&] { return !locked() || boot_clock().now() > until; }) && locked();
-    }
-
     /// Takes the lock away from whoever has it.
     void steal() {
         for (auto& node : *this) node.command({"DEL", "job"});
