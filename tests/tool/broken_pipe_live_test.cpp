@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <string>
 #include <vector>
 
@@ -100,18 +99,6 @@ INSTANTIATE_TEST_SUITE_P(Live, OutputThatTakesNothing,
                                     : it.param == open_full_device ? "AFullDevice"
                                                                    : "AFileOfTheLargestSize";
                          });
-
-TEST(ACommandUnderALock, IgnoresTheSignalsOfAFailedWriteOnlyIfRedlockWasStartedSo) {
-    ToolWorld world{3};
-    const std::string status = "run --node-timeout 2s job -- grep SigIgn /proc/self/status";
-    const auto ignored = [&](const std::string& before) {
-        EXPECT_EQ(world.shell(before + "exec " REDLOCK_TOOL " " + status + " >$DIR/status"), 0);
-        return std::stoull(world.in("status").substr(7), nullptr, 16);
-    };
-    EXPECT_EQ(ignored(""), 0U);
-    EXPECT_EQ(ignored("trap '' PIPE; "), std::uint64_t{1} << static_cast<unsigned>(SIGPIPE - 1));
-    EXPECT_EQ(ignored("trap '' XFSZ; "), std::uint64_t{1} << static_cast<unsigned>(SIGXFSZ - 1));
-}
 
 }  // namespace
 }  // namespace redlock::test::broken_pipe_live_test

@@ -2,13 +2,9 @@
 #include "subreaper.hpp"
 #include "tool_world.hpp"
 
-#include <redlock/detail/not_copied.hpp>
-
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,50 +26,28 @@ std::string name_of_signal(const testing::TestParamInfo<int>& it) {
 
 const std::string until_told = "touch $DIR/begun; while :; do sleep 0.01; done";
 
-// The command decides what it makes of them, and of its status.
+// Also to all that it has started. The command decides what it makes of them, and of its status.
 TEST_P(Signals, ArePassedOnToTheCommand) {
     const auto number = std::to_string(GetParam());
-    auto tool = world.start_until("begun", "trap 'echo heard; exit 9' " + number + "; " + until_told);
+    auto tool = world.start_until("begun", "trap 'echo heard; exit 9' " + number +
+                                               "; sh -c 'trap \"touch $DIR/heard; exit\" " + number + "; " +
+                                               until_told + "'");
     EXPECT_EQ(world.keys(), 3U);
     tool.signal(GetParam());
     const auto outcome = tool.wait();
     EXPECT_EQ(outcome.status, 9);
     EXPECT_EQ(outcome.out, "heard\n");
+    EXPECT_TRUE(world.has("heard"));
     EXPECT_EQ(world.keys(), 0U);
 }
-
-TEST_P(Signals, ReachAllThatTheCommandStarted) {
-    const auto number = std::to_string(GetParam());
-    auto tool =
-        world.start_until("begun", "trap 'exit 4' " + number + "; sh -c 'trap \"touch $DIR/heard; exit\" " +
-                                       number + "; " + until_told + "'");
-    tool.signal(GetParam());
-    EXPECT_EQ(tool.wait().status, 4);
-    EXPECT_TRUE(world.has("heard"));
-}
-
-/// For as long as this lives, what is started writes its memory to a file if a signal such as SIGQUIT kills
-/// it.
-class WritingCores : detail::NotCopied {
-public:
-    WritingCores() {
-        ::getrlimit(RLIMIT_CORE, &before_);
-        const rlimit most{before_.rlim_max, before_.rlim_max};
-        ::setrlimit(RLIMIT_CORE, &most);
-    }
-    ~WritingCores() { ::setrlimit(RLIMIT_CORE, &before_); }
-
-private:
-    rlimit before_{};
-};
 
 class SignalsInAWait : public Signals {};
 
 TEST_P(SignalsInAWait, EndIt) {
     world.occupy();
-    std::optional<WritingCores> writing{std::in_place};
-    auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
-    writing.reset();
+    // A process that a signal such as SIGQUIT kills then writes its memory to a file.
+    Tool tool{world.job("touch $DIR/begun", {"--retry-delay", "1h"}),
+              world.environment("BEFORE=ulimit -S -c $(ulimit -H -c)")};
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
     tool.signal(GetParam());
     siginfo_t end{};
@@ -124,26 +98,14 @@ protected:
     ToolWorld world{3};
 };
 
-/// For as long as this lives, what is started ignores the signals.
-class Ignoring : detail::NotCopied {
-public:
-    explicit Ignoring(std::vector<int> signals) : signals_(std::move(signals)) {
-        for (const int signal : signals_) ::signal(signal, SIG_IGN);
-    }
-    ~Ignoring() {
-        for (const int signal : signals_) ::signal(signal, SIG_DFL);
-    }
-
-private:
-    std::vector<int> signals_;
-};
+/// The environment of a command that is started with this signal ignored.
+std::vector<std::string> ignoring(const ToolWorld& world, int signal) {
+    return world.environment("BEFORE=trap '' " + std::to_string(signal));
+}
 
 // nohup redlock run ... & in a script: neither closing the terminal nor Ctrl-C there ends it or its command.
 TEST_P(Signals, IgnoredFromTheStartEndNeitherRedlockNorTheCommand) {
-    const auto arguments = world.job(until_go + "; exit 6");
-    std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
-    auto tool = world.start(arguments);
-    ignoring.reset();
+    Tool tool{world.job(until_go + "; exit 6"), ignoring(world, GetParam())};
     ASSERT_TRUE(world.comes("begun"));
     tool.signal(GetParam());
     world.touch("go");
@@ -152,9 +114,7 @@ TEST_P(Signals, IgnoredFromTheStartEndNeitherRedlockNorTheCommand) {
 
 TEST_P(Signals, IgnoredFromTheStartDoNotEndAWait) {
     world.occupy();
-    std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
-    auto tool = world.start(world.job("exit 6", {"--retry-delay", "50ms"}));
-    ignoring.reset();
+    Tool tool{world.job("exit 6", {"--retry-delay", "50ms"}), ignoring(world, GetParam())};
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
     tool.signal(GetParam());
     EXPECT_TRUE(wait_until([&] { return calls(world[0], "set") >= 6; })) << "it goes on";
@@ -162,29 +122,19 @@ TEST_P(Signals, IgnoredFromTheStartDoNotEndAWait) {
     EXPECT_EQ(tool.wait().status, 6);
 }
 
-/// What the command ignores, as a bit for each signal.
-std::uint64_t ignored_by_the_command(ToolWorld& world) {
-    const auto status =
-        world.run({"run", "--node-timeout", "2s", "job", "--", "cat", "/proc/self/status"}).out;
-    const auto at = status.find("SigIgn:");
-    EXPECT_NE(at, status.npos);
-    return std::stoull(status.substr(at + 7), nullptr, 16);
-}
-
-std::uint64_t bit(int signal) {
-    return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
-}
-
 class SignalDispositions : public EndOfRun {};
 
 // What we catch and ignore ourselves is not for the command to inherit.
 TEST_F(SignalDispositions, OfTheCommandAreThoseOfTheCaller) {
-    EXPECT_EQ(ignored_by_the_command(world), 0U);
-    for (const int signal :
-         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGUSR1, SIGUSR2}) {
-        const Ignoring ignoring{{signal}};
-        EXPECT_EQ(ignored_by_the_command(world), bit(signal)) << signal;
-    }
+    const auto ignored = [&](const std::vector<std::string>& environment) {
+        Tool tool{{"run", "--node-timeout", "2s", "job", "--", "grep", "SigIgn", "/proc/self/status"},
+                  environment};
+        return std::stoull(tool.wait().out.substr(7), nullptr, 16);
+    };
+    EXPECT_EQ(ignored(world.environment()), 0U);
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGUSR1,
+                             SIGUSR2, SIGPIPE, SIGXFSZ})
+        EXPECT_EQ(ignored(ignoring(world, signal)), 1ULL << (signal - 1)) << signal;
 }
 
 /// What a script starts in the background, and waits for until it is there. It ignores SIGTERM and SIGINT.

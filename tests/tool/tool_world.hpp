@@ -40,10 +40,12 @@ struct Outcome {
 /// The command redlock, under way.
 class Tool {
 public:
+    /// The variable BEFORE in the environment may be a script of the shell that is to run before.
     Tool(const std::vector<std::string>& arguments, std::vector<std::string> environment,
          const std::string& input = "/dev/null") {
         const auto words =
-            joined({"sh", "-c", R"(exec "$@" <"$IN" >"$OUT" 2>"$ERR")", "sh", REDLOCK_TOOL}, arguments);
+            joined({"sh", "-c", R"(eval "$BEFORE"; exec "$@" <"$IN" >"$OUT" 2>"$ERR")", "sh", REDLOCK_TOOL},
+                   arguments);
         environment.push_back("IN=" + input);
         environment.push_back("OUT=" + (*directory_ / "out").string());
         environment.push_back("ERR=" + (*directory_ / "err").string());
