@@ -173,15 +173,6 @@ void ProxiedConnection::listen_in_the_hole() noexcept {
     if (broke(server_.heard)) server_.deaf = true;
 }
 
-/// When the connection is passed on again, it gets a new connection to the server.
-void ProxiedConnection::leave_server() noexcept {
-    if (server_.fd >= 0) ::close(server_.fd);
-    server_ = {};
-    connecting_ = false;
-    requests_.clear();
-    replies_.ended = false;
-}
-
 bool ProxiedConnection::connect(std::uint16_t server_port) {
     const auto address = loopback_address(server_port);
     server_.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -25,7 +25,6 @@ struct Faults {
     Span delay{};
     std::optional<Span> trickle{};
     std::optional<std::string> replacement{};
-    std::optional<std::string> answer{};
     std::optional<std::size_t> cut_after{};
     bool hold = false;
     bool hole = false;
@@ -89,7 +88,6 @@ public:
     /// Reads and passes on the available bytes. Calls `seen(words)` for each command.
     template <class Seen>
     void pass_on(ProxyTime now, const Faults& faults, std::uint16_t server_port, Seen seen) {
-        if (faults.answer) return answer(now, faults, seen);
         if (!prepare(faults, server_port)) return;
         const auto request = receive(client_, requests_);
         reader_.take(request, seen);
@@ -118,24 +116,11 @@ private:
         bool gone = false;  // broken
     };
 
-    /// Answers each command in the place of the server, whose connection it closes.
-    template <class Seen>
-    void answer(ProxyTime now, const Faults& faults, Seen seen) {
-        leave_server();
-        reader_.take(receive(client_, requests_), [&](std::vector<std::string> words) {
-            replies_.push(*faults.answer, now + faults.delay);
-            seen(std::move(words));
-        });
-        forward_replies(now, faults);
-        if (client_.gone || requests_.ended) close();
-    }
-
     pollfd events(const Socket& socket, const Stream& from, const Stream& to,
                   const Faults& faults) const noexcept;
     bool in_hole(const Faults& faults) const noexcept { return faults.hole || forgotten_; }
     bool prepare(const Faults& faults, std::uint16_t server_port);
     void listen_in_the_hole() noexcept;
-    void leave_server() noexcept;
     bool connect(std::uint16_t server_port);
     std::string receive(Socket& from, Stream& stream);
     void take_reply(std::string bytes, ProxyTime now, const Faults& faults);

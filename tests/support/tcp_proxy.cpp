@@ -74,10 +74,6 @@ void TcpProxy::replace_replies(std::string text) {
     with_faults([&](Faults& faults) { faults.replacement = std::move(text); });
 }
 
-void TcpProxy::answer_commands(std::string text) {
-    with_faults([&](Faults& faults) { faults.answer = std::move(text); });
-}
-
 void TcpProxy::cut_after(std::size_t reply_bytes) {
     with_faults([&](Faults& faults) {
         faults.cut_after = reply_bytes;

@@ -92,9 +92,6 @@ public:
 
     /// Replaces each reply by `text`.
     void replace_replies(std::string text);
-    /// Answers each command by `text` in the place of the server, which may be down. The connections to the
-    /// server are closed, and those to the clients stay.
-    void answer_commands(std::string text);
 
     /// Ends all faults: what was kept is passed on, and new connections are accepted.
     void heal();

@@ -25,18 +25,6 @@ TEST_F(Run, HoldsTheLockOnlyWhileTheCommandRuns) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-// A proxy reports a server that is down by an error of its own.
-TEST_F(Run, WaitsWhileTheServerBehindAProxyRestarts) {
-    support::TcpProxy link{world[0].port()};
-    link.answer_commands("-ERR Connection refused\r\n");
-    world[0].kill();
-    Tool tool{world.job("true", {"-w", "2m", "--node", link.name()}), world.environment()};
-    EXPECT_FALSE(wait_until([&] { return !tool.running(); }, 2s)) << tool.err();
-    world[0].restart();
-    link.heal();
-    EXPECT_EQ(tool.wait().status, 0) << tool.err();
-}
-
 // A NAT forgets the connections while the command runs, and swallows what comes.
 TEST_F(Run, LeavesNoKeyAndReportsNoFailureIfItsConnectionsAreForgotten) {
     std::deque<support::TcpProxy> links;
