@@ -54,12 +54,6 @@ TEST_F(OnACluster, TheListComesFromAnySeedThatAnswers) {
     EXPECT_THAT(result, Succeeds()) << result.nodes()[0].detail;
 }
 
-TEST_F(OnACluster, OneSeedIsEnough) {
-    RedisNodes nodes{{"redis+cluster://" + world[2].name()}, {.node_timeout = 2s}};
-    Lock lock{nodes, world.resource_of(0)};
-    EXPECT_THAT(lock.acquire(), Succeeds());
-}
-
 TEST_F(OnACluster, AMovedSlotIsFoundAtOnceAndRemembered) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
