@@ -205,14 +205,5 @@ TEST(Permissions, ForInfoAreReportedByName) {
     EXPECT_THAT(result.message(), HasSubstr("info"));
 }
 
-// D7. A user without a permission for the key cannot lock it.
-TEST(Permissions, ForTheKeyAreNeeded) {
-    Server server;
-    const auto result = server.lock("customers:42").acquire();
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_THAT(result, Reports(0, Errc::permission_denied));
-    EXPECT_EQ(result.attempts(), 1);
-}
-
 }  // namespace
 }  // namespace redlock::test::permissions_live_test
