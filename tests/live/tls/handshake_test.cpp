@@ -77,14 +77,6 @@ TEST_F(Handshake, SendsTheNameOfTheServer) {
         EXPECT_EQ(told(endpoint(address)), "(none)") << "the extension cannot contain an address";
 }
 
-// D12
-TEST_F(Handshake, IsRejectedForAnotherName) {
-    EXPECT_NE(outcome(endpoint("other.internal"), TLS1_3_VERSION), "");
-    EXPECT_NE(outcome(endpoint("127.0.0.2"), TLS1_3_VERSION), "");
-    EXPECT_NE(outcome(endpoint("::2"), TLS1_3_VERSION), "");
-    EXPECT_NE(outcome(endpoint("127.0.0.1", "other.internal"), TLS1_3_VERSION), "");
-}
-
 // D12. The log of the server then shows why a client has rejected it.
 TEST_F(Handshake, ReportsARejectedCertificateToTheServer) {
     const auto reason_at_the_server = [&](const Endpoint& to) {
