@@ -120,7 +120,7 @@ protected:
 };
 
 TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
-    const auto test = [&, tried = 0L](auto starve) mutable {
+    at_each_step([&](auto starve) {
         // A new context has no memory from earlier operations.
         net::io_context context;
         std::optional<Lock> lock;
@@ -134,15 +134,13 @@ TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey
         });
         ASSERT_EQ(ended, begun);
         ASSERT_TRUE(no_key_is_left());
-        if (tried++ % step() != 0) return;
         make(lock, context);
         const auto repeated = result_of(context, acquire);
         ASSERT_TRUE(repeated && *repeated);
         lock.reset();
         run(context);
         ASSERT_TRUE(no_key_is_left());
-    };
-    at_each_allocation(1, test, GetParam());
+    });
 }
 
 TEST_P(AsioWithoutMemory, AnExtensionOrAReleaseThrowsOrCallsItsHandlerOnceAndCanBeRepeated) {
