@@ -133,12 +133,6 @@ protected:
         : Cluster(size, config), nodes(names_of(links, *this), options) {}
 
 private:
-    static std::vector<std::string> names_of(std::deque<TcpProxy>& links, Cluster& servers) {
-        std::vector<std::string> names;
-        for (auto& server : servers) names.push_back(links.emplace_back(server.port()).name());
-        return names;
-    }
-
     int warm_ups_ = 0;
 
 public:

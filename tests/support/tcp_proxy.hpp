@@ -23,6 +23,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -138,5 +139,13 @@ private:
 
     std::thread thread_{};
 };
+
+/// Makes a proxy before each of the servers. Returns the names of the proxies.
+template <class Servers>
+std::vector<std::string> names_of(std::deque<TcpProxy>& links, Servers& servers) {
+    std::vector<std::string> names;
+    for (auto& server : servers) names.push_back(links.emplace_back(server.port()).name());
+    return names;
+}
 
 }  // namespace redlock::support

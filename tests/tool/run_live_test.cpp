@@ -28,10 +28,9 @@ TEST_F(Run, HoldsTheLockOnlyWhileTheCommandRuns) {
 // A NAT forgets the connections while the command runs, and swallows what comes.
 TEST_F(Run, LeavesNoKeyAndReportsNoFailureIfItsConnectionsAreForgotten) {
     std::deque<support::TcpProxy> links;
-    std::string uris;
-    for (auto& node : world) uris += (uris.empty() ? "" : ",") + links.emplace_back(node.port()).name();
+    const auto names = names_of(links, world);
     auto environment = world.environment();
-    environment.front() = "REDLOCK_NODES=" + uris;
+    environment.front() = "REDLOCK_NODES=" + names[0] + "," + names[1] + "," + names[2];
     Tool tool{world.job(until_go, {"--ttl", "1m"}), environment};
     ASSERT_TRUE(world.comes("begun"));
     for (auto& link : links) link.forget();

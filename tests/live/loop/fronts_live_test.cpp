@@ -64,9 +64,7 @@ TYPED_TEST(LockOnServers, IsReleasedWhenItIsDestroyed) {
 // A NAT forgets the connections, and swallows what comes.
 TYPED_TEST(LockOnServers, LeavesNoKeyIfItsConnectionsAreForgottenBeforeItIsDestroyed) {
     std::deque<support::TcpProxy> links;
-    std::vector<std::string> uris;
-    for (auto& server : this->cluster) uris.push_back(links.emplace_back(server.port()).name());
-    this->others.emplace(uris, NodesOptions{.node_timeout = 500ms});
+    this->others.emplace(names_of(links, this->cluster), NodesOptions{.node_timeout = 500ms});
     {
         auto lock = this->lock_on(*this->others, {.ttl = 1h});
         ASSERT_TRUE(lock.try_acquire());

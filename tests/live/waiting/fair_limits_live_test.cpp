@@ -53,8 +53,7 @@ TEST_F(Limits, AStopTokenEndsTheWaiting) {
 TEST_F(Limits, ARefusalAfter200MsReportsThePlace) {
     const std::string place = "held by another on [345] of 5 nodes, for at most [0-9]+ ms more, 0 in front.*";
     std::deque<TcpProxy> links;
-    std::vector<std::string> names;
-    for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
+    const auto names = names_of(links, world);
     for (auto& link : links) link.delay(2ms);
     const SchedulingDelayMonitor monitor;
     std::array<int, 2> reported{};

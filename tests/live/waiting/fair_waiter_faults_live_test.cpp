@@ -54,8 +54,7 @@ TEST_F(WaiterFaults, TheFirstIsStopped) {
 
 TEST_F(WaiterFaults, TheFirstIsCutOff) {
     std::deque<TcpProxy> links;
-    std::vector<std::string> names;
-    for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
+    const auto names = names_of(links, world);
     WaitingProcess first{names};
     ASSERT_TRUE(queued(world[0], 1));
     Waiters waiters{world[0], world.uris(), 2};
