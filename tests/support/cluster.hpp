@@ -1,6 +1,7 @@
 // N independent redis-servers, five by default.
 #pragma once
 
+#include "support/comma_list.hpp"
 #include "support/redis_config.hpp"
 #include "support/redis_server.hpp"
 
@@ -30,9 +31,7 @@ public:
 
     /// Returns the URIs as in the environment variable REDLOCK_NODES, separated by commas.
     std::string uri_list() const {
-        std::string result;
-        for (const auto& server : servers_) result += (result.empty() ? "" : ",") + server.uri();
-        return result;
+        return comma_list(servers_, [](const auto& it) { return it.uri(); });
     }
 
 private:

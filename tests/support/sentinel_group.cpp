@@ -1,5 +1,6 @@
 #include "support/sentinel_group.hpp"
 
+#include "support/comma_list.hpp"
 #include "support/wait_until.hpp"
 
 #include <algorithm>
@@ -37,9 +38,8 @@ SentinelGroup::SentinelGroup() {
 }
 
 std::string SentinelGroup::uri() const {
-    std::string hosts;
-    for (const auto& it : sentinels) hosts += (hosts.empty() ? "" : ",") + it.name();
-    return "redis+sentinel://" + hosts + "/mymaster";
+    return "redis+sentinel://" + comma_list(sentinels, [](const auto& it) { return it.name(); }) +
+           "/mymaster";
 }
 
 bool SentinelGroup::named(const RedisServer& server) const {

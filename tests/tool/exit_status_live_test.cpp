@@ -121,11 +121,10 @@ TEST(ExitStatusWithMostNodesDead, IsThatOfNoQuorum) {
     for (const std::size_t node : {0U, 1U}) world[node].command({"SET", "job", "another", "PX", "60000"});
     for (const std::vector<std::size_t>& order :
          {std::vector<std::size_t>{0, 1, 2, 3, 4}, {0, 2, 3, 1, 4}, {2, 3, 0, 4, 1}, {2, 3, 4, 0, 1}}) {
-        std::string nodes = "REDLOCK_NODES=";
-        for (const auto node : order) nodes += uris[node] + (node == order.back() ? "" : ",");
+        const auto nodes = support::comma_list(order, [&](std::size_t node) { return uris[node]; });
         for (const std::vector<std::string>& words :
              {std::vector<std::string>{"run", "-nq", "-E", "0", "job", "false"}, {"acquire", "-nq", "job"}}) {
-            Tool tool{words, {nodes}};
+            Tool tool{words, {"REDLOCK_NODES=" + nodes}};
             const auto outcome = tool.wait();
             EXPECT_EQ(outcome.status, 69) << words.front();
             EXPECT_THAT(outcome.err, HasSubstr("job: no quorum"));
@@ -136,26 +135,22 @@ TEST(ExitStatusWithMostNodesDead, IsThatOfNoQuorum) {
 // An answer, and one that no waiting changes.
 TEST(ExitStatusWithoutThePassword, ReportsAPermissionError) {
     ToolWorld world{3, RedisConfig{}.password("geheim")};
-    std::string without_password = world.uri_list();
-    for (std::size_t at; (at = without_password.find(":geheim@")) != without_password.npos;)
-        without_password.erase(at, 8);
+    const auto names = support::comma_list(world, [](const auto& it) { return it.name(); });
     for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "job", "true"},
                                                   {"run", "-n", "job", "true"},
                                                   {"acquire", "job"},
                                                   {"status", "job"},
                                                   {"who", "job"},
                                                   {"bench", "--seconds", "0.1"}}) {
-        Tool tool{words, {"REDLOCK_NODES=" + without_password}};
+        Tool tool{words, {"REDLOCK_NODES=" + names}};
         const auto outcome = tool.wait();
         EXPECT_EQ(outcome.status, 77) << words.front() << ": " << outcome.err;
         if (words.front() != "who") {
             EXPECT_THAT(outcome.out + outcome.err, HasSubstr("authentication failed"));
         }
     }
-    auto with_another = world.uri_list();
-    for (std::size_t at; (at = with_another.find("geheim")) != with_another.npos;)
-        with_another.replace(at, 6, "falsch");
-    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES=" + with_another}};
+    const auto others = support::comma_list(world, [](const auto& it) { return it.uri("", "falsch"); });
+    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES=" + others}};
     EXPECT_EQ(tool.wait().status, 77);
     EXPECT_THAT(tool.err(), HasSubstr("WRONGPASS"));
 }

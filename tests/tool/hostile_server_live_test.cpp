@@ -82,22 +82,6 @@ FakeRedisServer::Behavior failing(std::string answer) {
     };
 }
 
-/// Three servers that behave in the same way.
-class HostileServers {
-public:
-    explicit HostileServers(const FakeRedisServer::Behavior& behavior) {
-        for (int i = 0; i < 3; ++i) servers_.emplace_back(behavior);
-    }
-    std::string uri_list() const {
-        std::string list;
-        for (const auto& server : servers_) list += (list.empty() ? "" : ",") + server.uri();
-        return list;
-    }
-
-private:
-    std::deque<FakeRedisServer> servers_{};
-};
-
 const std::string owner(40, 'a');
 
 std::vector<std::vector<std::string>> all_commands(const std::string& resource) {
@@ -126,14 +110,20 @@ void expect_harmless(const std::string& text) {
 
 class HostileServerText : public testing::TestWithParam<FakeRedisServer::Behavior> {
 protected:
-    HostileServers servers{GetParam()};
+    HostileServerText() {
+        while (servers.size() < 3) servers.emplace_back(GetParam());
+    }
+    std::string uri_list() const {
+        return support::comma_list(servers, [](const auto& it) { return it.uri(); });
+    }
+    std::deque<FakeRedisServer> servers{};
 };
 
 TEST_P(HostileServerText, DoesNotReachATerminal) {
     for (const std::string resource : {"job", evil_lines.c_str()})
         for (const auto& words : all_commands(resource)) {
             SCOPED_TRACE(testing::PrintToString(words));
-            Invocation tool{servers.uri_list(), words};
+            Invocation tool{uri_list(), words};
             (void)tool.wait();
             EXPECT_NE(tool.output(), "");
             expect_harmless(tool.output());
@@ -145,7 +135,7 @@ TEST_P(HostileServerText, DoesNotReachATerminalFromRun) {
         for (const std::string option : {"-nv", "-w0.1"}) {
             const auto words =
                 std::vector<std::string>{"run", "--node-timeout", "2s", option, resource, "true"};
-            Tool tool{words, {"REDLOCK_NODES=" + servers.uri_list()}};
+            Tool tool{words, {"REDLOCK_NODES=" + uri_list()}};
             const auto outcome = tool.wait();
             EXPECT_NE(outcome.err, "");
             expect_harmless(outcome.out + outcome.err);
@@ -157,7 +147,7 @@ TEST_P(HostileServerText, IsCompleteAndEscapedInJson) {
         SCOPED_TRACE(testing::PrintToString(words));
         std::erase(words, "-v");
         words.emplace_back("--json");
-        Invocation tool{servers.uri_list(), words};
+        Invocation tool{uri_list(), words};
         const auto outcome = tool.wait();
         expect_harmless(outcome.out + outcome.err);
         EXPECT_TRUE(nlohmann::json::accept(outcome.out)) << outcome.out;

@@ -213,9 +213,7 @@ public:
             });
     }
     std::vector<std::string> environment() const {
-        std::string list;
-        for (const auto& server : servers_) list += (list.empty() ? "" : ",") + server.uri();
-        return {"REDLOCK_NODES=" + list};
+        return {"REDLOCK_NODES=" + support::comma_list(servers_, [](const auto& it) { return it.uri(); })};
     }
     /// Returns true if a majority has had so many connections.
     bool have_had(int connections) const {

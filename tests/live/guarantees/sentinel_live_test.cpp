@@ -143,9 +143,8 @@ TEST(Sentinels, HaveTheirOwnPassword) {
 }
 
 std::string uri_of(std::initializer_list<std::reference_wrapper<const RedisServer>> sentinels) {
-    std::string uri = "redis+sentinel://";
-    for (const RedisServer& it : sentinels) uri += (uri.back() == '/' ? "" : ",") + it.name();
-    return uri + "/mymaster";
+    const auto name = [](const RedisServer& it) { return it.name(); };
+    return "redis+sentinel://" + support::comma_list(sentinels, name) + "/mymaster";
 }
 
 Result acquire_once(const std::string& uri) {

@@ -108,10 +108,9 @@ TEST(ALoopWithSentinels, IsNotBlockedByFrozenSentinels) {
     const RedisServer server;
     std::deque<RedisServer> sentinels;
     while (sentinels.size() < 3) sentinels.emplace_back(RedisConfig{}.sentinel_of(server.port()));
-    std::string uri = "redis+sentinel://";
-    for (auto& it : sentinels) uri += (&it == &sentinels.front() ? "" : ",") + it.name();
+    const auto names = support::comma_list(sentinels, [](const auto& it) { return it.name(); });
     for (auto& it : sentinels) it.freeze();
-    LoopClient client{std::vector{uri + "/mymaster"}, {.node_timeout = node_timeout}};
+    LoopClient client{std::vector{"redis+sentinel://" + names + "/mymaster"}, {.node_timeout = node_timeout}};
     LoopClient another{std::vector{server.uri()}, {.node_timeout = 5s}};
     AsyncLock other{another.of_loop, "other"};
     ASSERT_THAT(another.try_acquire(other), Succeeds());

@@ -41,9 +41,7 @@ TEST_F(SentinelsOverTls, MayNameAServerThatUsesTls) {
         return it->command({"SENTINEL", "CKQUORUM", "mymaster"}).starts_with("OK 3 usable");
     };
     EXPECT_TRUE(wait_until([&] { return std::ranges::all_of(sentinels, agree); }));
-    std::string addresses;
-    for (const auto& it : sentinels) addresses += (addresses.empty() ? "" : ",") + address(it);
-    EXPECT_THAT(acquire(addresses), Succeeds());
+    EXPECT_THAT(acquire(support::comma_list(sentinels, address)), Succeeds());
 }
 
 TEST_F(SentinelsOverTls, MayBeAskedWithoutTls) {
