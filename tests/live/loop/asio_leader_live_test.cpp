@@ -179,13 +179,6 @@ struct Existing {
 TEST_F(AsioLeader, APostedCallOutlivesTheLeader) {
     net::io_context caller;
     int posted = 0;
-    const auto run_until = [this](auto condition) {
-        return wait_until([&] {
-            (void)context.run_for(10ms);
-            context.restart();
-            return condition();
-        });
-    };
     Existing::calls = Existing::late_calls = 0;
     for (const bool work_fails : {false, true}) {
         auto owned = std::make_shared<int>();

@@ -35,9 +35,8 @@ using asio::Lock;
 TEST_F(Asio, TakesEveryKindOfToken) {
     Lock lock{context, nodes, "orders:42"};
     auto future = lock.async_try_acquire(net::use_future);
-    context.run();
+    run();
     EXPECT_TRUE(future.get());
-    context.restart();
     bool released = false;
     lock.async_release([&](Result it) { released = static_cast<bool>(it); });
     EXPECT_FALSE(released);
@@ -131,8 +130,7 @@ TEST_F(Asio, AMovedFromLockIsFreeAndCannotBeAcquired) {
     lock.async_extend(10s, report);
     lock.async_release(report);
     EXPECT_TRUE(errors.empty()) << "a handler is called as if by post()";
-    context.run();
-    context.restart();
+    run();
     const std::error_code invalid = std::make_error_code(std::errc::invalid_argument);
     const std::error_code not_held = Errc::not_held;
     EXPECT_THAT(errors, testing::ElementsAre(invalid, invalid, invalid, not_held, not_held, not_held));
@@ -186,8 +184,7 @@ TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
         if (!cancel_first) {
             ASSERT_TRUE(other.release());
         }
-        context.run();
-        context.restart();
+        run();
         ASSERT_TRUE(first);
         ASSERT_TRUE(second);
         EXPECT_EQ(second->error(), std::errc::operation_in_progress);
@@ -206,8 +203,7 @@ TEST_F(Asio, ALateCancellationDoesNotReachTheNextOperation) {
     std::optional<Result> second;
     lock.async_try_acquire(net::bind_cancellation_slot(
         signal.slot(), net::bind_executor(of_handler, [&](Result it) { first = std::move(it); })));
-    context.run();
-    context.restart();
+    run();
     lock.async_acquire_for(5s, [&](Result it) { second = std::move(it); });
     signal.emit(net::cancellation_type::terminal);
     ASSERT_TRUE(other.release());
@@ -263,8 +259,7 @@ TEST_F(Asio, AnOperationDoesNotBeginBeforeItCanBeCancelled) {
     Lock lock{context, nodes, "orders:42"};
     bool called = false;
     EXPECT_THROW(lock.async_acquire(WithFullSlot{&called}), std::bad_alloc);
-    context.run();
-    context.restart();
+    run();
     EXPECT_FALSE(called);
     EXPECT_FALSE(lock.valid());
     acquire(lock);
@@ -375,8 +370,7 @@ TEST_F(Asio, ClosesTheConnectionsToNodesThatWereDestroyed) {
             acquire(lock);
         }
         if (i % 2 != 0) continue;
-        context.run();
-        context.restart();
+        run();
         EXPECT_TRUE(no_key_is_left());
     }
     EXPECT_LT(support::descriptors().size(), before + 20) << "each of them had more than five";
@@ -499,10 +493,7 @@ TEST_F(Asio, AThreadPoolIsAContext) {
 TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     Lock lock{context, nodes, "orders:42", {.ttl = 3s, .watchdog = loop_watchdog()}};
     lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
-    EXPECT_TRUE(wait_until([&] {
-        (void)context.run_for(10ms);
-        return lock.valid();
-    }));
+    EXPECT_TRUE(run_until([&] { return lock.valid(); }));
     std::jthread other;
     std::atomic<pid_t> id_of_other = 0;
     std::atomic<bool> made = false;
@@ -518,10 +509,7 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
             made = true;
         }};
     for (auto& server : cluster) server.command({"DEL", "orders:42"});
-    EXPECT_TRUE(wait_until([&] {
-        (void)context.run_for(10ms);
-        return made.load();
-    }));
+    EXPECT_TRUE(run_until([&] { return made.load(); }));
 }
 
 /// Acquires and releases a lock in a context of its own. A child of fork() has no threads that would call the
@@ -601,10 +589,7 @@ TEST_F(Asio, ADaemonKeepsItsFilesAndUsesAContextOfItsOwn) {
     while (!lock->valid()) context.run_one();
     std::optional<Lock> waiting{std::in_place, context, nodes, "orders:42", LockOptions{.fair = true}};
     waiting->async_acquire_for(1min, [](const Result&) {});
-    ASSERT_TRUE(wait_until([&] {
-        (void)context.run_for(10ms);
-        return cluster[0].command({"ZCARD", "{orders:42}:queue"}) == "1";
-    }));
+    ASSERT_TRUE(run_until([&] { return cluster[0].command({"ZCARD", "{orders:42}:queue"}) == "1"; }));
     const ForkedChild daemon{[&](const Report& report) {
         OwnFiles files{directory.path(), report.descriptor()};
         lock.reset();

@@ -25,21 +25,35 @@ using support::wait_until;
 
 class Asio : public support::ClusterTest {
 protected:
+    /// Runs the context until nothing is left to do.
+    void run() {
+        context.run();
+        context.restart();
+    }
+
+    /// Runs the context until this is true. Returns false after two minutes.
+    template <class Condition>
+    bool run_until(Condition condition) {
+        return wait_until([&] {
+            (void)context.run_for(10ms);
+            context.restart();
+            return condition();
+        });
+    }
+
     /// Runs the coroutine to its end, and rethrows its exception.
     template <class Coroutine>
     void run(Coroutine coroutine) {
         std::exception_ptr failure;
         net::co_spawn(context, std::move(coroutine), [&](std::exception_ptr it) { failure = it; });
-        context.run();
-        context.restart();
+        run();
         if (failure) std::rethrow_exception(failure);
     }
 
     /// Runs the context until the lock is acquired, and nothing is left to do.
     void acquire(asio::Lock& lock) {
         lock.async_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
-        context.run();
-        context.restart();
+        run();
         EXPECT_TRUE(lock.valid());
     }
 
