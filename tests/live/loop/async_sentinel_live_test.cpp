@@ -20,55 +20,6 @@ struct SentinelClient : LoopClient {
         : LoopClient{std::vector{group.uri()}, {.node_timeout = 1s, .quarantine = its_quarantine}} {}
 };
 
-// Both clients have a loop. One thread runs both loops.
-TEST(ALoopWithSentinels, LosesItsLockWithTheMasterButNotTheExclusion) {
-    constexpr milliseconds ttl = 1300ms;  // also the quarantine
-    SentinelGroup group;
-    whole_since(group.servers[0], 1min);
-    SentinelClient first{group, ttl};
-    SentinelClient second{group, ttl};
-    std::optional<Result> loss;
-    std::optional<Result> result;
-    const auto on_lost = [&](const Result& it) { loss = it; };
-    AsyncLock held{
-        first.of_loop, the_resource, {.ttl = ttl, .watchdog = loop_watchdog(), .on_lost = on_lost}};
-    AsyncLock waiting{second.of_loop, the_resource, {.ttl = ttl, .retry = {.delay = 50ms}}};
-    const auto has_result = [&] {
-        (void)first.loop.run_once(std::chrono::steady_clock::now());
-        EXPECT_FALSE(held.valid() && waiting.valid()) << "two holders";
-        return result.has_value();
-    };
-    ASSERT_THAT(first.acquire(held), Succeeds());
-    EXPECT_EQ(holder(group.servers[0]), held.owner());
-    EXPECT_THAT(second.try_acquire(waiting), FailsWith(Errc::held_by_other));
-
-    group.servers[0].freeze();
-    group.fail_over_to(group.servers[1]);
-    group.take_over(group.servers[1]);
-    group.servers[1].command({"DEL", the_resource});  // as if the replica had never got the lock
-    const auto promoted = boot_clock().now();
-    do {
-        result.reset();
-        waiting.try_acquire([&](Result it) { result = std::move(it); });
-        ASSERT_TRUE(second.run_until(has_result));
-    } while (!*result && result->nodes()[0].cause != Errc::quarantined &&
-             boot_clock().now() < promoted + 1min);
-    EXPECT_THAT(*result, Reports(0, Errc::quarantined));
-    result.reset();
-    waiting.acquire_for(1min, [&](Result it) { result = std::move(it); });
-    ASSERT_TRUE(second.run_until(has_result));
-    EXPECT_THAT(*result, Succeeds());
-    EXPECT_THAT(boot_clock().now() - promoted, LastsAtLeast(ttl - 10ms)) << "the whole quarantine";
-    ASSERT_TRUE(loss);
-    EXPECT_EQ(loss->error(), Errc::lost);
-    EXPECT_EQ(holder(group.servers[1]), waiting.owner());
-
-    group.servers[0].thaw();
-    EXPECT_THAT(second.release(waiting), Succeeds());
-    EXPECT_THAT(first.try_acquire(held), Succeeds());
-    EXPECT_EQ(holder(group.servers[1]), held.owner());
-}
-
 // The key of one lock was replicated before the failover, and that of the other one was not.
 TEST(ALoopWithSentinels, KeepsItsLocksForTheRestOfTheirTtl) {
     constexpr milliseconds ttl = 2min;  // also the quarantine
