@@ -100,18 +100,6 @@ TEST_F(OnACluster, ALockIsAcquiredAndReleasedWhileItsSlotIsBeingMoved) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(OnACluster, AHeldLockSurvivesTheMoveOfItsKey) {
-    const auto resource = world.resource_of(0);
-    auto lock = world.lock(resource, {.ttl = 1min});
-    ASSERT_THAT(lock.try_acquire(), Succeeds());
-    RedisClusterServers::begin_move(slot_of(resource), world[0], world[1]);
-    EXPECT_THAT(lock.extend(), Succeeds()) << "the key is at its old place";
-    RedisClusterServers::move_key(resource, world[0], world[1]);
-    EXPECT_THAT(lock.extend(), Succeeds()) << "the key is at its new place";
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_TRUE(world.clean());
-}
-
 // One of the two keys is at each server, so no server can execute the script (TRYAGAIN).
 TEST_F(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) {
     const auto tag = world.resource_of(0);

@@ -6,7 +6,6 @@
 #include "support/sentinel_group.hpp"
 
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
