@@ -26,15 +26,6 @@ TEST_F(Certificates, AreAcceptedIfTheAuthorityAndTheNameAreRight) {
     }
 }
 
-TEST_F(Certificates, CanBeConfiguredInTheUri) {
-    TlsServer server{good, authority};
-    RedisNodes nodes{{"rediss://127.0.0.1:" + std::to_string(server.port()) +
-                      "?ca_file=" + authority.certificate().string()},
-                     patient()};
-    Lock lock{nodes, the_resource, no_retry()};
-    EXPECT_THAT(lock.acquire(), Succeeds());
-}
-
 TEST_F(Certificates, AreRejectedIfTheNameOrTheTimeIsWrong) {
     struct Case {
         Subject subject;
@@ -88,25 +79,6 @@ TEST_F(Certificates, AreRejectedIfTheAuthorityIsUnknown) {
         return support::content(log).find("alert unknown ca") != std::string::npos;
     };
     EXPECT_TRUE(wait_until(reports_the_reason)) << "the client tells the server why it disconnects";
-}
-
-// Without ca_file, the client trusts the authorities of the system. Our authority is not among them.
-TEST_F(Certificates, AreNotTrustedByDefault) {
-    TlsServer server{good, authority};
-    auto endpoint = server.endpoint(authority);
-    endpoint.tls.ca_file.clear();
-    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("certificate verify failed"));
-}
-
-// OpenSSL uses SSL_CERT_FILE as the authorities of the system.
-TEST_F(Certificates, AreAcceptedByDefaultIfTheSystemTrustsTheAuthority) {
-    TlsServer server{good, authority};
-    auto endpoint = server.endpoint(authority);
-    endpoint.tls.ca_file.clear();
-    ::setenv("SSL_CERT_FILE", authority.certificate().c_str(), 1);
-    const auto result = acquire_from(endpoint);
-    ::unsetenv("SSL_CERT_FILE");
-    EXPECT_THAT(result, Succeeds());
 }
 
 /// The report of a node that is not reached because of a mistake in its address must name the remedy.

@@ -33,12 +33,6 @@ struct TlsFiles : TlsWorld {
                               .key = good.key}};
 };
 
-TEST_F(TlsFiles, AreAcceptedIfTheyAreReadable) {
-    EXPECT_EQ(refusal(endpoint), "");
-    endpoint.tls = {.enabled = true};
-    EXPECT_EQ(refusal(endpoint), "");
-}
-
 TEST_F(TlsFiles, AreRejectedWithTheNameOfTheFieldIfTheyAreInvalid) {
     const auto garbage = written("garbage", "no PEM at all\n");
     const auto empty = written("empty", "");
