@@ -302,9 +302,5 @@ TEST_F(LeaseCommands, SubtractTheConfiguredDrift) {
                     testing::AllOf(testing::Gt(5000), testing::Lt(10'000)));
 }
 
-TEST_F(LeaseCommands, PrintAResourceThatIsNotUtf8) {
-    EXPECT_TRUE(json::accept(world.run({"acquire", "--json", "job\xff"}).out));
-}
-
 }  // namespace
 }  // namespace redlock::test::lease_commands_live_test
