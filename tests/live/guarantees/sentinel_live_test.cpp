@@ -125,23 +125,6 @@ TEST(Sentinels, DelayARoundByOneNodeTimeoutIfTheyAreFrozen) {
     }
 }
 
-TEST(Sentinels, HaveTheirOwnPassword) {
-    RedisServer server{RedisConfig{}.password("ours")};
-    RedisServer sentinel{
-        RedisConfig{}.sentinel_of(server.port()).line("sentinel auth-pass mymaster ours").password("theirs")};
-    const auto acquire = [&](const std::string& password) {
-        RedisNodes nodes{
-            {"redis+sentinel://:ours@" + sentinel.name() + "/mymaster?sentinel_password=" + password},
-            {.node_timeout = 2s}};
-        Lock lock{nodes, the_resource, no_retry(1min)};
-        return lock.acquire();
-    };
-    EXPECT_THAT(acquire("theirs"), Succeeds());
-    const auto refused = acquire("ours");
-    EXPECT_THAT(refused, Reports(0, Errc::authentication_failed));
-    EXPECT_THAT(refused.nodes()[0].detail, HasSubstr("authentication failed"));
-}
-
 std::string uri_of(std::initializer_list<std::reference_wrapper<const RedisServer>> sentinels) {
     const auto name = [](const RedisServer& it) { return it.name(); };
     return "redis+sentinel://" + support::comma_list(sentinels, name) + "/mymaster";
@@ -184,15 +167,17 @@ TEST(Sentinels, AreAskedSeparatelyForEachClient) {
     EXPECT_THAT(acquire_once(uri_of({frozen, two, three})), Succeeds());
 }
 
-// The inquiry with the wrong password is under way when the other client begins.
+// They have their own password, beside that of the server. The inquiry with the wrong one is under way when
+// the other client begins.
 TEST(Sentinels, AreAskedSeparatelyWithEachPassword) {
-    const RedisServer server;
-    RedisServer sentinel{RedisConfig{}.sentinel_of(server.port()).password("theirs")};
+    const RedisServer server{RedisConfig{}.password("ours")};
+    RedisServer sentinel{
+        RedisConfig{}.sentinel_of(server.port()).line("sentinel auth-pass mymaster ours").password("theirs")};
     const auto with = [&](const std::string& password) {
-        return uri_of({sentinel}) + "?sentinel_password=" + password;
+        return "redis+sentinel://:ours@" + sentinel.name() + "/mymaster?sentinel_password=" + password;
     };
     sentinel.freeze();
-    RedisNodes wrong{{with("another")}, {.node_timeout = 20s}};
+    RedisNodes wrong{{with("ours")}, {.node_timeout = 20s}};
     EXPECT_FALSE((Lock{wrong, the_resource, no_retry(1min)}.acquire_for(50ms)));
     sentinel.thaw();
     EXPECT_THAT(acquire_once(with("theirs")), Succeeds());
