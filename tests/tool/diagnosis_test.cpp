@@ -203,6 +203,7 @@ TEST(Clocks, AreComparedWithThoseOfOtherNodes) {
 TEST(Clocks, MayDifferByTheDrift) {
     EXPECT_EQ(judged({0ms, 6s, 0ms}, {.lock = {.ttl = 10min}}), "...");
     EXPECT_EQ(judged({0ms, 6'100ms, 0ms}, {.lock = {.ttl = 10min}}), ".w.");
+    EXPECT_EQ(judged({0ms, 1min, 0ms}, {.lock = {.ttl = 10min, .drift_factor = 0.5}}), "...");
 }
 
 TEST(Clocks, CauseNoFindingIfTheyAreUnknown) {

@@ -58,17 +58,6 @@ TEST(Doctor, FindsNothingWrongWithHealthyServers) {
     }
 }
 
-TEST(Doctor, LeavesNoKeysBehind) {
-    Cluster cluster{3, well};
-    EXPECT_EQ(doctor(cluster.uri_list()).status(), 0);
-    EXPECT_EQ(doctor(cluster.uri_list(), {"--probe", ""}).status(), 64);
-    EXPECT_EQ(
-        doctor(cluster.uri_list(), {"--probe", "orders:1", "--fencing", "--quarantine", "30s"}).status(), 1);
-    for (auto& server : cluster)
-        EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }, 5s))
-            << server.command({"KEYS", "*"});
-}
-
 TEST(Doctor, DoesNotTouchAHeldLock) {
     LiveWorld world{3, {.node_timeout = 2s}, well};
     auto lock = world.lock(LockOptions{.ttl = 1min});
@@ -78,6 +67,7 @@ TEST(Doctor, DoesNotTouchAHeldLock) {
     EXPECT_THAT(it.output(), HasSubstr("held by another"));
     EXPECT_EQ(world.keys_of(lock.owner()), 3U);
     EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_EQ(doctor(world.uri_list(), {"--probe", ""}).status(), 64);
 }
 
 TEST(Doctor, WarnsOfRecentlyStartedServersWithoutPersistence) {
@@ -164,12 +154,6 @@ TEST(Doctor, FindsAWrongClock) {
     EXPECT_THAT(world.findings(), ElementsAre("clock"));
     EXPECT_THAT(world.finding().at("what"), HasSubstr("behind the other nodes'"));
     EXPECT_EQ(world.status(), 2);
-    std::ofstream{clock} << 5 << '\n';
-    ASSERT_TRUE(wait_until([&] {
-        return world.findings() == std::vector<std::string>{"clock"} &&
-               world.finding().at("severity") == "warning";
-    }));
-    EXPECT_EQ(world.status(), 1);
 }
 
 // Of stopped clocks, a difference within one second does not depend on when they are read.
@@ -181,22 +165,6 @@ TEST(Doctor, ComparesFractionsOfASecond) {
     const RedisServer server{RedisConfig{well}.clock_set_by(directory / "wrong")};
     const auto json = doctor(others.uri_list() + "," + server.uri(), {"--json"}).json();
     EXPECT_THAT(subjects(json["nodes"][2].at("findings")), ElementsAre("clock"));
-}
-
-// A clock may be off by as much as the drift of the locks.
-TEST(Doctor, ToleratesAClockWithinTheDriftFactor) {
-    support::TemporaryDirectory directory;
-    const auto clock = directory / "clock";
-    std::ofstream{clock} << 60 << '\n';
-    const Cluster others{2, well};
-    const RedisServer server{RedisConfig{}.keeps_data().clock_set_by(clock)};
-    const auto list = others.uri_list() + "," + server.uri();
-    const auto found_with = [&](const std::string& drift_factor) {
-        const auto json = doctor(list, {"--json", "--ttl", "10m", "--drift-factor", drift_factor}).json();
-        return subjects(json.at("nodes").at(2).at("findings"));
-    };
-    EXPECT_THAT(found_with("0.01"), ElementsAre("clock"));
-    EXPECT_THAT(found_with("0.5"), IsEmpty());
 }
 
 TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
