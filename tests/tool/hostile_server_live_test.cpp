@@ -123,7 +123,7 @@ TEST_P(HostileServerText, DoesNotReachATerminal) {
     for (const std::string resource : {"job", evil_lines.c_str()})
         for (const auto& words : all_commands(resource)) {
             SCOPED_TRACE(testing::PrintToString(words));
-            Invocation tool{uri_list(), words};
+            Invocation tool{uri_list(), words, "500ms"};
             (void)tool.wait();
             EXPECT_NE(tool.output(), "");
             expect_harmless(tool.output());
@@ -134,7 +134,7 @@ TEST_P(HostileServerText, DoesNotReachATerminalFromRun) {
     for (const std::string resource : {"job", evil_lines.c_str()})
         for (const std::string option : {"-nv", "-w0.1"}) {
             const auto words =
-                std::vector<std::string>{"run", "--node-timeout", "2s", option, resource, "true"};
+                std::vector<std::string>{"run", "--node-timeout", "500ms", option, resource, "true"};
             Tool tool{words, {"REDLOCK_NODES=" + uri_list()}};
             const auto outcome = tool.wait();
             EXPECT_NE(outcome.err, "");
@@ -147,7 +147,7 @@ TEST_P(HostileServerText, IsCompleteAndEscapedInJson) {
         SCOPED_TRACE(testing::PrintToString(words));
         std::erase(words, "-v");
         words.emplace_back("--json");
-        Invocation tool{uri_list(), words};
+        Invocation tool{uri_list(), words, "500ms"};
         const auto outcome = tool.wait();
         expect_harmless(outcome.out + outcome.err);
         EXPECT_TRUE(nlohmann::json::accept(outcome.out)) << outcome.out;
