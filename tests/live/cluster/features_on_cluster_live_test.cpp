@@ -60,13 +60,13 @@ TEST_F(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
     Watchdog watchdog;
     std::list<Lock> locks;
     for (int i = 0; i < 30; ++i) {
-        locks.push_back(world.lock("orders:" + std::to_string(i), {.ttl = 6s, .watchdog = &watchdog}));
+        locks.push_back(world.lock("orders:" + std::to_string(i), {.ttl = 4s, .watchdog = &watchdog}));
         ASSERT_THAT(locks.back().acquire(), Succeeds());
     }
     RedisClusterServers::move_slot(detail::slot_of(world.resource_of(0)), world[0], world[1]);
     RedisClusterServers::begin_move(detail::slot_of(world.resource_of(2)), world[2], world[1]);
     RedisClusterServers::move_key(world.resource_of(2), world[2], world[1]);
-    std::this_thread::sleep_for(9s);
+    std::this_thread::sleep_for(6s);
     for (auto& lock : locks) EXPECT_TRUE(lock.valid()) << lock.resource();
     for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
     EXPECT_TRUE(world.clean());
@@ -108,11 +108,11 @@ TEST_F(OnACluster, ALoopLocksAndItsWatchdogExtends) {
     std::list<AsyncLock> locks;
     for (int i = 0; i < 20; ++i) {
         auto& lock = locks.emplace_back(client.of_loop, "orders:" + std::to_string(i),
-                                        LockOptions{.ttl = 6s, .watchdog = loop_watchdog()});
+                                        LockOptions{.ttl = 4s, .watchdog = loop_watchdog()});
         ASSERT_THAT(client.acquire(lock), Succeeds());
     }
     RedisClusterServers::move_slot(detail::slot_of(world.resource_of(0)), world[0], world[1]);
-    const auto end = boot_clock().now() + 9s;
+    const auto end = boot_clock().now() + 6s;
     ASSERT_TRUE(client.run_until([&] { return boot_clock().now() >= end; }));
     for (auto& lock : locks) EXPECT_TRUE(lock.valid());
     for (auto& lock : locks) EXPECT_THAT(client.release(lock), Succeeds());
