@@ -163,7 +163,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace redlock::detail {
 
@@ -195,7 +194,7 @@ public:
           size_(nodes),
           needed_(grants_needed()),
           nodes_(nodes),
-          many_(requests.size() > 1 ? requests.size() : 0) {
+          counts_(requests.size()) {
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             counts_[i].to = requests_[i].to;
             for (std::size_t node = 0; node < size_; ++node)
@@ -475,11 +474,7 @@ private:
     // When the last wait began, if the deadline of an awaited node had passed then.
     Clock::time_point overdue_since_ = Clock::time_point::min();
     SmallVector<Participant, usual_nodes> nodes_;
-
-    Count one_{};              // for a single request, so that no memory is allocated
-    std::vector<Count> many_;  // for several requests
-    const std::span<Count> counts_ =
-        many_.empty() ? std::span{&one_, 1} : std::span{many_};  // of each request
+    SmallVector<Count, 1> counts_;  // of each request
 
     std::size_t count_being_asked() const noexcept {
         return static_cast<std::size_t>(std::ranges::count_if(nodes_, &Participant::is_being_asked));
@@ -520,7 +515,7 @@ private:
 
     /// Returns true if a node has refused the only request of an acquisition.
     bool refused_to_acquire() const noexcept {
-        return effect() == KeyEffect::acquires && counts_.front().refused > 0;
+        return effect() == KeyEffect::acquires && counts_[0].refused > 0;
     }
 
     /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
