@@ -164,12 +164,8 @@ void Connection::connected() {
     just_connected_ = true;
     if (!config_.tls) return begin_handshake();
     state_ = State::securing;
-    bool started = false;
-    run_or_break([&] {
-        tls_ = std::make_unique<TlsSession>(*config_.tls);
-        started = tls_->start(out_);
-    });
-    if (!started) return fail_by_tls();
+    run_or_break([&] { tls_ = std::make_unique<TlsSession>(*config_.tls, out_); });
+    if (tls_->failed()) return fail_by_tls();
     flush();
 }
 

@@ -16,10 +16,7 @@ TlsContext::TlsContext(const Endpoint& endpoint) {
 
 TlsContext::TlsContext(const TlsContext&, const Endpoint& endpoint) : TlsContext(endpoint) {}
 
-TlsSession::TlsSession(const TlsContext&) : session_(nullptr, nullptr) {}
-bool TlsSession::start(std::string&) {
-    return false;
-}
+TlsSession::TlsSession(const TlsContext&, std::string&) : session_(nullptr, nullptr) {}
 bool TlsSession::receive(std::string_view, std::string&, std::string&) {
     return false;
 }

@@ -194,7 +194,7 @@ TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
 
 // ---- Session
 
-TlsSession::TlsSession(const TlsContext& context)
+TlsSession::TlsSession(const TlsContext& context, std::string& out)
     : session_(nullptr, [](SSL* it) {
           if (const ExitGate::Pass pass{gate}) SSL_free(it);
       }) {
@@ -218,15 +218,11 @@ TlsSession::TlsSession(const TlsContext& context)
                            ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str()) == 1
                            : SSL_set1_host(session, name.c_str()) == 1 &&
                                  SSL_set_tlsext_host_name(session, name.c_str()) == 1;
-    if (!named) error_ = "TLS: " + refusal();
-}
-
-bool TlsSession::start(std::string& out) {
-    const ExitGate::Pass pass{gate};
-    if (!may_go_on(bool{pass})) return false;
-    const bool fine = shake_hands();
+    if (named)
+        (void)shake_hands();
+    else
+        error_ = "TLS: " + refusal();
     drain(out);
-    return fine;
 }
 
 bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {

@@ -45,12 +45,9 @@ private:
 /// The TLS state of one connection.
 class TlsSession {
 public:
-    /// If OpenSSL cannot make a session, start() fails. Throws std::bad_alloc.
-    explicit TlsSession(const TlsContext& context);
-
-    /// Begins the TLS handshake. Appends the first bytes to send to `out`. Returns false if the session has
-    /// failed; error() then gives the reason.
-    bool start(std::string& out);
+    /// Begins the TLS handshake. Appends the first bytes to send to `out`. If OpenSSL cannot make a session,
+    /// it has failed(). Throws std::bad_alloc.
+    TlsSession(const TlsContext& context, std::string& out);
 
     /// Decrypts received bytes. Appends the plain text to `plain`, and bytes that must be sent in return to
     /// `out`. Returns false if the session has failed or has ended; error() then gives the reason. The plain

@@ -64,9 +64,10 @@ TEST_F(Handshake, IsRejectedBelowTls12) {
 TEST_F(Handshake, SendsTheNameOfTheServer) {
     const auto told = [&](const Endpoint& to) {
         const TlsContext context{to};
-        TlsSession client{context};
+        std::string to_server;
+        TlsSession client{context, to_server};
         const auto session = server(TLS1_3_VERSION);
-        EXPECT_EQ(shake_hands(client, session.get()), "");
+        EXPECT_EQ(shake_hands(client, to_server, session.get()), "");
         const auto* const name = SSL_get_servername(session.get(), TLSEXT_NAMETYPE_host_name);
         return std::string{name != nullptr ? name : "(none)"};
     };
@@ -81,9 +82,10 @@ TEST_F(Handshake, SendsTheNameOfTheServer) {
 TEST_F(Handshake, ReportsARejectedCertificateToTheServer) {
     const auto reason_at_the_server = [&](const Endpoint& to) {
         const TlsContext context{to};
-        TlsSession client{context};
+        std::string to_server;
+        TlsSession client{context, to_server};
         const auto session = server(TLS1_3_VERSION);
-        EXPECT_NE(shake_hands(client, session.get()), "");
+        EXPECT_NE(shake_hands(client, to_server, session.get()), "");
         ERR_clear_error();
         EXPECT_LE(SSL_do_handshake(session.get()), 0);
         const auto reason = ERR_GET_REASON(ERR_peek_error());
@@ -105,9 +107,10 @@ TEST_F(Handshake, ReportsARejectedVersionToTheServer) {
     const std::string record =
         std::string{"\x16\x03\x02\0", 4} + static_cast<char>(server_hello.size()) + server_hello;
     const TlsContext context{endpoint("db.internal")};
-    TlsSession client{context};
-    std::string to_server, plain;
-    ASSERT_TRUE(client.start(to_server));
+    std::string to_server;
+    TlsSession client{context, to_server};
+    std::string plain;
+    ASSERT_FALSE(client.failed()) << client.error();
     to_server.clear();
     EXPECT_FALSE(client.receive(record, plain, to_server));
     ASSERT_EQ(to_server.size(), 7U) << "one alert: " << client.error();
@@ -122,13 +125,14 @@ constexpr char application_data = '\x17';
 // A server must not be able to keep a session busy with handshakes, in which nothing can be sent.
 TEST_F(Handshake, IsNotRepeatedIfTheServerAsks) {
     const TlsContext context{endpoint("db.internal")};
-    TlsSession client{context};
+    std::string to_server;
+    TlsSession client{context, to_server};
     const auto session = server(TLS1_2_VERSION);
-    ASSERT_EQ(shake_hands(client, session.get()), "");
+    ASSERT_EQ(shake_hands(client, to_server, session.get()), "");
     (void)SSL_do_handshake(session.get());
     ASSERT_EQ(SSL_renegotiate(session.get()), 1);
     (void)SSL_do_handshake(session.get());  // asks the client for another handshake
-    std::string plain, to_server;
+    std::string plain;
     EXPECT_TRUE(client.receive(written_by(session.get()), plain, to_server)) << client.error();
     ASSERT_FALSE(to_server.empty());
     EXPECT_EQ(to_server.front(), alert) << "the client declines";
@@ -142,15 +146,16 @@ TEST_F(Handshake, IsNotRepeatedIfTheServerAsks) {
 // which a server may never send.
 TEST_F(Handshake, FailsTheSessionIfItPreventsSending) {
     const TlsContext context{endpoint("db.internal")};
-    TlsSession client{context};
+    std::string to_server;
+    TlsSession client{context, to_server};
     const auto session = server(TLS1_3_VERSION);
     const auto enlarge = [](SSL* it, void*) {
         const std::string data(2000, 'd');
         return SSL_SESSION_set1_ticket_appdata(SSL_get_session(it), data.data(), data.size());
     };
     SSL_CTX_set_session_ticket_cb(SSL_get_SSL_CTX(session.get()), enlarge, nullptr, nullptr);
-    std::string to_server, plain;
-    ASSERT_TRUE(client.start(to_server));
+    std::string plain;
+    ASSERT_FALSE(client.failed()) << client.error();
     deliver(to_server, session.get());
     (void)SSL_do_handshake(session.get());
     ASSERT_TRUE(client.receive(written_by(session.get()), plain, to_server));
@@ -173,7 +178,8 @@ TEST_F(Handshake, ThrowsBadAllocWithoutMemory) {
     const TlsContext context{to};
     no_memory = true;
     EXPECT_THROW(TlsContext{to}, std::bad_alloc);
-    EXPECT_THROW(TlsSession{context}, std::bad_alloc);
+    std::string to_server;
+    EXPECT_THROW(TlsSession(context, to_server), std::bad_alloc);
     no_memory = false;
     EXPECT_EQ(outcome(to, TLS1_3_VERSION), "");
 }

@@ -71,11 +71,12 @@ struct TlsServerInMemory : testing::Test {
         bytes.clear();
     }
 
-    /// Returns the error of the client, or an empty text if the session is established. The server has
-    /// received all bytes of the client afterwards, but may not have processed the last ones.
-    static std::string shake_hands(TlsSession& client, SSL* server) {
-        std::string to_server, plain;
-        bool fine = client.start(to_server);
+    /// Returns the error of the client, or an empty text if the session is established. `to_server` has its
+    /// first bytes. The server has received all bytes of the client afterwards, but may not have processed
+    /// the last ones.
+    static std::string shake_hands(TlsSession& client, std::string& to_server, SSL* server) {
+        std::string plain;
+        bool fine = !client.failed();
         while (fine && !(client.established() && SSL_is_init_finished(server) == 1)) {
             deliver(to_server, server);
             (void)SSL_do_handshake(server);
@@ -89,9 +90,10 @@ struct TlsServerInMemory : testing::Test {
 
     std::string outcome(const Endpoint& to, int newest) {
         const TlsContext context{to};
-        TlsSession client{context};
+        std::string to_server;
+        TlsSession client{context, to_server};
         const auto session = server(newest);
-        return shake_hands(client, session.get());
+        return shake_hands(client, to_server, session.get());
     }
 
 private:
