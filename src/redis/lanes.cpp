@@ -178,24 +178,6 @@ void Lanes::read_late() noexcept {
 
 // ---- Rounds
 
-namespace {
-
-/// Counts a round while it is under way.
-class UnderWay : detail::NotCopied {
-public:
-    explicit UnderWay(std::atomic<std::size_t>& rounds) noexcept : rounds_(rounds), now_(++rounds) {}
-    ~UnderWay() { --rounds_; }
-
-    /// Returns the number of rounds, including this one, when it began.
-    std::size_t count() const noexcept { return now_; }
-
-private:
-    std::atomic<std::size_t>& rounds_;
-    const std::size_t now_;
-};
-
-}  // namespace
-
 void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
     for (RequestsByServer parts{shared_.clusters(), requests, tallies}; parts.next();)
@@ -204,9 +186,10 @@ void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, st
 
 void Lanes::make_round(std::span<const Request> requests, const RoundLimits& limits,
                        std::span<Tally> tallies) {
-    const UnderWay round{rounds_};
+    const std::size_t rounds = ++rounds_;
+    const std::unique_ptr<std::atomic<std::size_t>, EndRound> under_way{&rounds_};
     for (bool made = false; !made;) {  // again if the chosen lane has become private
-        const auto lane = choose(requests, round.count());
+        const auto lane = choose(requests, rounds);
         read_late();
         if (requests.size() == 1 && !leaves_nodes_out(requests)) {
             made = lane->ask(requests, limits, tallies, patience_of(limits));

@@ -47,6 +47,9 @@ private:
     };
     /// A lane that is in use.
     using Use = std::unique_ptr<CountedLane, Leave>;
+    struct EndRound {
+        void operator()(std::atomic<std::size_t>* rounds) const noexcept { --*rounds; }
+    };
     using Others = std::vector<std::unique_ptr<CountedLane>>;
 
     void make_round(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
