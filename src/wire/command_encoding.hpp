@@ -27,54 +27,41 @@ enum class ScriptForm : bool {
     by_sha1  ///< EVALSHA: shorter, answered NOSCRIPT by a server that does not know it
 };
 
-/// The words of a command that is sent as a script, in their order.
-class ScriptCall {
-public:
-    ScriptCall(const Form& form, const Command& command, const Recipient& recipient, ScriptForm by) noexcept
-        : form_(form), command_(command), recipient_(recipient), by_(by) {
-        for (const auto kind : form.keys) keys_ += resources_of(kind).size();
-    }
+/// Calls `visit` with each word of a command that is sent as a script, in their order.
+template <class Visit>
+void visit_words(const Form& form, const Command& command, const Recipient& recipient, ScriptForm by,
+                 Visit visit) {
+    const bool uses_the_queue = uses_queue(command, recipient);
+    const bool counts = properties_of(command.verb).counts;
+    // Returns the resources of which the command uses the keys of this kind. The marker is used once.
+    const auto resources_of = [&](KeyKind kind) {
+        const bool is_used = kind == KeyKind::queue     ? uses_the_queue
+                             : kind == KeyKind::marker  ? recipient.has_quarantine()
+                             : kind == KeyKind::counter ? counts || effect_of(command) != KeyEffect::acquires
+                                                        : kind != KeyKind::none;
+        const auto keys = kind == KeyKind::marker ? std::size_t{1} : command.resources.size();
+        return command.resources.first(is_used ? keys : 0);
+    };
+    std::size_t keys = 0;
+    for (const auto kind : form.keys) keys += resources_of(kind).size();
+    visit(by == ScriptForm::whole ? "EVAL" : "EVALSHA");
+    visit(by == ScriptForm::whole ? form.script->text : form.script->sha1);
+    visit(Digits{static_cast<long long>(keys)}.view());
+    for (const auto kind : form.keys)
+        for (const auto& resource : resources_of(kind)) visit(key_of(kind, resource));
 
-    template <class Visit>
-    void operator()(Visit visit) const {
-        const auto& script = *form_.script;
-        visit(by_ == ScriptForm::whole ? "EVAL" : "EVALSHA");
-        visit(by_ == ScriptForm::whole ? script.text : script.sha1);
-        visit(Digits{static_cast<long long>(keys_)}.view());
-        for (const auto kind : form_.keys)
-            for (const auto& resource : resources_of(kind)) visit(key_of(kind, resource));
-        for (const auto argument : form_.arguments) visit_argument(argument, visit);
-    }
-
-private:
-    bool counts() const noexcept { return properties_of(command_.verb).counts; }
-
-    bool has(KeyKind kind) const noexcept {
-        if (kind == KeyKind::queue) return uses_queue(command_, recipient_);
-        if (kind == KeyKind::marker) return recipient_.has_quarantine();
-        if (kind == KeyKind::counter) return counts() || effect_of(command_) != KeyEffect::acquires;
-        return kind != KeyKind::none;
-    }
-
-    /// Returns the resources of which the command uses the keys of this kind. The marker is used once.
-    Resources resources_of(KeyKind kind) const noexcept {
-        const auto all = command_.resources;
-        return !has(kind) ? Resources{} : kind == KeyKind::marker ? all.first(1) : all;
-    }
-
-    template <class Visit>
-    void visit_argument(Argument argument, Visit& visit) const {
-        const auto visit_number = [&](long long number) { visit(Digits{number}.view()); };
-        const auto visit_positive = [&](long long number) { number > 0 ? visit_number(number) : visit(""); };
-        const auto* const queue = uses_queue(command_, recipient_) ? command_.queue : nullptr;
+    const auto* const queue = uses_the_queue ? command.queue : nullptr;
+    const auto visit_number = [&](long long number) { visit(Digits{number}.view()); };
+    const auto visit_positive = [&](long long number) { number > 0 ? visit_number(number) : visit(""); };
+    const auto visit_argument = [&](Argument argument) {
         switch (argument) {
             case Argument::none: return;
-            case Argument::owner: return visit(command_.owner);
+            case Argument::owner: return visit(command.owner);
             case Argument::resource_count:
-                return visit_number(static_cast<long long>(command_.resources.size()));
-            case Argument::ttl: return visit_number(command_.ttl.count());
-            case Argument::token: return visit_number(static_cast<long long>(command_.fence));
-            case Argument::hold_remaining: return visit_positive(command_.hold_remaining.count());
+                return visit_number(static_cast<long long>(command.resources.size()));
+            case Argument::ttl: return visit_number(command.ttl.count());
+            case Argument::token: return visit_number(static_cast<long long>(command.fence));
+            case Argument::hold_remaining: return visit_positive(command.hold_remaining.count());
             case Argument::ticket: return visit(queue ? queue->ticket : "");
             case Argument::reservation_ttl: return visit_positive(queue ? queue->reservation_ttl.count() : 0);
             case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
@@ -83,25 +70,21 @@ private:
             case Argument::former_ticket: return visit(queue ? queue->former : "");
             case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
             case Argument::description:  // the script deletes the description if the text is empty
-                return visit(command_.ttl > command_.ttl.zero() ? command_.description : std::string_view{});
+                return visit(command.ttl > command.ttl.zero() ? command.description : std::string_view{});
             case Argument::counter_expiry:
-                return visit_positive(counts() ? counters_expiry(recipient_.quarantine).count() : 0);
+                return visit_positive(counts ? counters_expiry(recipient.quarantine).count() : 0);
             case Argument::quarantine:
-                return visit_positive(std::chrono::microseconds{recipient_.quarantine}.count());
+                return visit_positive(std::chrono::microseconds{recipient.quarantine}.count());
         }
-    }
-
-    const Form& form_;
-    const Command& command_;
-    const Recipient& recipient_;
-    const ScriptForm by_;
-    std::size_t keys_ = 0;
-};
+    };
+    for (const auto argument : form.arguments) visit_argument(argument);
+}
 
 /// Appends `command` to `out`.
 inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
     const auto& form = form_of(command, recipient);
-    if (form.script) return append_words(out, ScriptCall{form, command, recipient, by});
+    if (form.script)
+        return append_words(out, [&](auto visit) { visit_words(form, command, recipient, by, visit); });
     const Digits ttl{command.ttl.count()};
     append(out, {"SET", command.resources.front(), command.owner, "NX", "PX", ttl.view()});
 }
