@@ -315,6 +315,10 @@ Endpoint parse_address(std::string_view uri, Quotes quotes) {
     return Parser{uri, may_have_password(uri) ? Quotes::forbidden : quotes}.parse();
 }
 
+void throw_unusable(const Endpoint& endpoint, const std::string& problem) {
+    throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
+}
+
 Endpoint Endpoint::parse(std::string_view uri) {
     return parse_address(uri, Quotes::allowed);
 }

@@ -1,7 +1,6 @@
 // Replaces tls.cpp in a build without OpenSSL. Every attempt to use TLS fails with a message.
+#include "parse_address.hpp"
 #include "tls.hpp"
-
-#include <stdexcept>
 
 namespace redlock {
 
@@ -9,9 +8,9 @@ bool TlsContext::leave_thread() noexcept {
     return true;
 }
 TlsContext::TlsContext(const Endpoint& endpoint) {
-    throw std::invalid_argument("redlock: node " + endpoint.name() +
-                                ": TLS (rediss://) is not supported by this build of redlock, which was made "
-                                "without OpenSSL");
+    throw_unusable(
+        endpoint,
+        "TLS (rediss://) is not supported by this build of redlock, which was made without OpenSSL");
 }
 
 TlsContext::TlsContext(const TlsContext&, const Endpoint& endpoint) : TlsContext(endpoint) {}

@@ -2,10 +2,10 @@
 
 #include "../os/network.hpp"
 #include "../os/os_network.hpp"
+#include "parse_address.hpp"
 #include "redis_cluster.hpp"
 #include "sentinel_query.hpp"
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -20,10 +20,9 @@ NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_time
     if (with_host.tls.enabled) config.tls = std::make_shared<const TlsContext>(with_host);
     std::vector<NodeConfig> sentinels;
     if (config.endpoint.sentinels.size() > Network::max_entries)
-        throw std::invalid_argument("redlock: node " + config.endpoint.name() + ": " +
-                                    std::to_string(config.endpoint.sentinels.size()) +
-                                    " Sentinels; there must be at most " +
-                                    std::to_string(Network::max_entries));
+        throw_unusable(config.endpoint, std::to_string(config.endpoint.sentinels.size()) +
+                                            " Sentinels; there must be at most " +
+                                            std::to_string(Network::max_entries));
     for (const auto& sentinel : config.endpoint.sentinels) sentinels.push_back(of(sentinel, node_timeout));
     if (!sentinels.empty())
         config.sentinels = std::make_shared<const std::vector<NodeConfig>>(std::move(sentinels));

@@ -5,6 +5,7 @@
 #include <redlock/endpoint.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace redlock {
@@ -17,5 +18,8 @@ enum class Quotes : std::uint8_t { forbidden, allowed };
 
 /// Does the same as Endpoint::parse(). If the address itself may have a password, nothing is quoted either.
 Endpoint parse_address(std::string_view uri, Quotes quotes);
+
+/// Throws std::invalid_argument with the name of the node, because it cannot be used as its endpoint demands.
+[[noreturn]] void throw_unusable(const Endpoint& endpoint, const std::string& problem);
 
 }  // namespace redlock

@@ -48,34 +48,31 @@ std::string identity(const Endpoint& endpoint) {
 }
 
 void check(const Endpoint& endpoint) {
-    const auto throw_invalid_argument = [&](const std::string& problem) {
-        throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
-    };
     const bool has_sentinels = !endpoint.sentinels.empty();
     if (has_sentinels != !endpoint.master.empty())
-        throw_invalid_argument("a master name and Sentinels must be given together");
+        throw_unusable(endpoint, "a master name and Sentinels must be given together");
     for (const auto& sentinel : endpoint.sentinels) check(sentinel);
     const bool is_cluster = !endpoint.seeds.empty();
     for (const auto& seed : endpoint.seeds) {
         check(seed);
         if (!seed.unix_socket.empty() || !seed.sentinels.empty() || !seed.seeds.empty())
-            throw_invalid_argument("each seed of a Redis Cluster must be a host and port");
+            throw_unusable(endpoint, "each seed of a Redis Cluster must be a host and port");
     }
     if (is_cluster && (has_sentinels || !endpoint.unix_socket.empty()))
-        throw_invalid_argument("a Redis Cluster has neither Sentinels nor a unix socket");
+        throw_unusable(endpoint, "a Redis Cluster has neither Sentinels nor a unix socket");
     if (is_cluster && endpoint.database != 0)
-        throw_invalid_argument("database must be 0, because a Redis Cluster has no other");
+        throw_unusable(endpoint, "database must be 0, because a Redis Cluster has no other");
     const bool has_host = endpoint.unix_socket.empty() && !has_sentinels && !is_cluster;
-    if (has_host && endpoint.host.empty()) throw_invalid_argument("host is empty");
-    if (has_host && endpoint.port == 0) throw_invalid_argument("port is 0; it must be from 1 to 65535");
+    if (has_host && endpoint.host.empty()) throw_unusable(endpoint, "host is empty");
+    if (has_host && endpoint.port == 0) throw_unusable(endpoint, "port is 0; it must be from 1 to 65535");
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
-        throw_invalid_argument("TLS with Sentinels requires tls.server_name");
-    if (endpoint.database < 0) throw_invalid_argument("database is negative");
+        throw_unusable(endpoint, "TLS with Sentinels requires tls.server_name");
+    if (endpoint.database < 0) throw_unusable(endpoint, "database is negative");
     constexpr std::size_t longest_socket_path = 107;  // sun_path without its final NUL
     if (endpoint.unix_socket.size() > longest_socket_path)
-        throw_invalid_argument("the socket path is longer than 107 bytes");
+        throw_unusable(endpoint, "the socket path is longer than 107 bytes");
     if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
-        throw_invalid_argument("TLS is for host and port, not a unix socket");
+        throw_unusable(endpoint, "TLS is for host and port, not a unix socket");
 }
 
 /// Returns the names of the endpoints. Throws std::invalid_argument if one of them is unusable or listed

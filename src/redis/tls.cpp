@@ -2,6 +2,7 @@
 
 #include "../os/exit_gate.hpp"
 #include "../wire/causes.hpp"
+#include "parse_address.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
@@ -17,7 +18,6 @@
 #include <filesystem>
 #include <new>
 #include <sstream>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -52,10 +52,6 @@ std::string refusal() {
     return text_of(first);
 }
 
-[[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& problem) {
-    throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
-}
-
 bool is_address(const std::string& name) {
     std::array<unsigned char, 16> bytes{};
     return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
@@ -78,12 +74,11 @@ void check_text(const Endpoint& endpoint) {
     for (const auto& [field, text] :
          {std::pair{"tls.ca_file", &tls.ca_file}, std::pair{"tls.certificate", &tls.certificate},
           std::pair{"tls.key", &tls.key}, std::pair{"tls.server_name", &tls.server_name}})
-        if (text->find('\0') != text->npos)
-            throw_invalid_argument(endpoint, std::string{field} + " has a NUL in it");
+        if (text->find('\0') != text->npos) throw_unusable(endpoint, std::string{field} + " has a NUL in it");
     constexpr std::size_t max_name = 255;  // the longest name that TLS can ask for
     if (tls.server_name.size() > max_name)
-        throw_invalid_argument(endpoint, "tls.server_name is longer than 255 bytes");
-    if (endpoint.host.size() > max_name) throw_invalid_argument(endpoint, "host is longer than 255 bytes");
+        throw_unusable(endpoint, "tls.server_name is longer than 255 bytes");
+    if (endpoint.host.size() > max_name) throw_unusable(endpoint, "host is longer than 255 bytes");
 }
 
 /// Returns the list of directories in SSL_CERT_DIR, or null. A process that has more rights than its user
@@ -162,14 +157,13 @@ TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(e
                 }};
     auto* const context = context_.get();
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
-        throw_invalid_argument(endpoint,
-                               "TLS is not possible as OpenSSL is configured (OPENSSL_CONF): " + refusal());
+        throw_unusable(endpoint, "TLS is not possible as OpenSSL is configured (OPENSSL_CONF): " + refusal());
     close_gate_at_exit();
     const auto& tls = endpoint.tls;
     check_text(endpoint);
     // OpenSSL would not check the name if it were empty.
     if (server_name_.empty())
-        throw_invalid_argument(endpoint, "tls.server_name is empty, and there is no host to take it from");
+        throw_unusable(endpoint, "tls.server_name is empty, and there is no host to take it from");
     ERR_clear_error();
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);  // nothing can be sent during a handshake
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
@@ -179,14 +173,14 @@ TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(e
     const bool trust = tls.ca_file.empty()
                            ? trust_system(context)
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
-    if (!trust) throw_invalid_argument(endpoint, "tls.ca_file cannot be read: " + refusal());
+    if (!trust) throw_unusable(endpoint, "tls.ca_file cannot be read: " + refusal());
     if (tls.certificate.empty() != tls.key.empty())
-        throw_invalid_argument(endpoint, "tls.certificate and key must be given together");
+        throw_unusable(endpoint, "tls.certificate and key must be given together");
     if (tls.certificate.empty()) return;
     if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
-        throw_invalid_argument(endpoint, "tls.certificate cannot be read: " + refusal());
+        throw_unusable(endpoint, "tls.certificate cannot be read: " + refusal());
     if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
-        throw_invalid_argument(endpoint, "tls.key cannot be used with the certificate: " + refusal());
+        throw_unusable(endpoint, "tls.key cannot be used with the certificate: " + refusal());
 }
 
 TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
