@@ -73,7 +73,6 @@
 #include <redlock/src/os/resolution.cpp>
 #include <redlock/src/os/socket.cpp>
 #include <redlock/src/os/timer_descriptor.cpp>
-#include <redlock/src/redis/admin_connection.cpp>
 #include <redlock/src/redis/connection.cpp>
 #include <redlock/src/redis/endpoint.cpp>
 #include <redlock/src/redis/group_waiter.cpp>

@@ -153,9 +153,8 @@ public:
     /// Returns how many commands were passed to a write since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
-    /// Sends a command that consists of `words`, for AdminConnection. The caller waits for the answer()
-    /// before it sends another command. From then on, lists of up to 16 texts and numbers are accepted as
-    /// replies.
+    /// Sends a command that consists of `words`. The caller waits for the answer() before it sends another
+    /// command. From then on, lists of up to 16 texts and numbers are accepted as replies.
     void ask(std::span<const std::string_view> words);
 
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be

@@ -1,11 +1,12 @@
 // Plain words to one node, on the library's own connection.
 #include "fake_redis_server.hpp"
 #include "live_world.hpp"
-#include "redis/admin_connection.hpp"
+#include "tool/doctor/admin_connection.hpp"
 
 namespace redlock::test::admin_connection_live_test {
 namespace {
 
+using tool::AdminConnection;
 using Kind = detail::Reply::Kind;
 
 Endpoint endpoint_of(const RedisServer& server) {

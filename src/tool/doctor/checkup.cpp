@@ -1,7 +1,7 @@
 #include "checkup.hpp"
 
+#include "admin_connection.hpp"
 #include "diagnosis.hpp"
-#include "redis/admin_connection.hpp"
 #include "round/cluster_map.hpp"
 #include "text/lock_status.hpp"
 #include "wire/key_names.hpp"

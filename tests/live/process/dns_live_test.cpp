@@ -9,8 +9,8 @@
 #include "pure/memory_network.hpp"
 
 #include "os/resolution.hpp"
-#include "redis/admin_connection.hpp"
 #include "redis/sentinel_query.hpp"
+#include "tool/doctor/admin_connection.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -27,6 +27,7 @@ namespace {
 using support::blocked_signals;
 using support::descriptors;
 using support::threads;
+using tool::AdminConnection;
 
 /// A limit far above the expected time, so that it holds on a busy machine.
 constexpr auto soon = 5s;

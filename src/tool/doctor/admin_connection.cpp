@@ -1,6 +1,6 @@
 #include "admin_connection.hpp"
 
-namespace redlock {
+namespace redlock::tool {
 
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout)
     : config_(NodeConfig::of(endpoint, timeout)),
@@ -56,4 +56,4 @@ Answer AdminConnection::ask(std::span<const std::string_view> words) {
     return outcome(start);
 }
 
-}  // namespace redlock
+}  // namespace redlock::tool

@@ -4,17 +4,17 @@
 //     const auto info = admin.ask({"INFO"});
 //     if (info) read(info.reply.text); else log(info.cause.message(), info.detail);
 //
-// Exported for the command-line tool only, and not installed. It uses the library's own Connection, so TLS,
-// AUTH, SELECT, unix sockets and time limits work as they do for locks. Only one thread at a time may use it.
+// It uses the library's own Connection, so TLS, AUTH, SELECT, unix sockets and time limits work as they do
+// for locks. Only one thread at a time may use it.
 #pragma once
+
+#include "os/os_network.hpp"
+#include "redis/connection.hpp"
+#include "redis/redis_cluster.hpp"
+#include "wire/reply.hpp"
 
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/endpoint.hpp>
-
-#include "../os/os_network.hpp"
-#include "../wire/reply.hpp"
-#include "connection.hpp"
-#include "redis_cluster.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -26,7 +26,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock {
+namespace redlock::tool {
 
 /// The outcome of one command.
 struct Answer {
@@ -74,4 +74,4 @@ private:
     std::unique_ptr<Connection> connection_{};
 };
 
-}  // namespace redlock
+}  // namespace redlock::tool
