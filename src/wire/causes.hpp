@@ -124,12 +124,6 @@ inline constexpr std::array all{with_tls, without_tls, ca_file, server_name, cer
                                 sentinel, no_sentinel, cluster, no_cluster};
 }  // namespace hints
 
-/// Returns the hint at the end of a detail, or an empty text.
-constexpr std::string_view hint_in(std::string_view detail) noexcept {
-    const auto* const hint = std::ranges::find_if(hints::all, [&](auto it) { return detail.ends_with(it); });
-    return hint == hints::all.end() ? std::string_view{} : *hint;
-}
-
 /// Returns the row of `code`, or null if there is no such code.
 constexpr const ErrorProperties* find_error(Errc code) noexcept {
     const auto* const outcome = std::ranges::find(outcomes, code, &ErrorProperties::code);

@@ -6,22 +6,13 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string_view>
 
 namespace redlock::detail {
 
-/// The key of the marker. Its value is the identity of the data, a colon, and the instant in microseconds
-/// since 1970 by the clock of the server.
+/// The key of the marker. Its value is the identity of the data (the run id, a colon, and the replication
+/// id), a colon, and the instant in microseconds since 1970 by the clock of the server.
 inline constexpr std::string_view marker_key = "redlock:since";
-
-/// Returns the instant in a marker as text. Returns nothing if the marker belongs to other data than those of
-/// `identity`, which is the run id and the replication id of the server with a colon in between.
-constexpr std::optional<std::string_view> instant_in_marker(std::string_view value,
-                                                            std::string_view identity) noexcept {
-    if (!value.starts_with(identity) || value.substr(identity.size(), 1) != ":") return std::nullopt;
-    return value.substr(identity.size() + 1);
-}
 
 /// Returns how long a counter of holders (docs/protocol.md, Fencing tokens) is kept: for longer than a node
 /// can be without a vote, because it must not be forgotten while smaller counts can still be given. The day

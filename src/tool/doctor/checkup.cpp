@@ -262,9 +262,10 @@ private:
             {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
         facts_.marker.emplace();
-        const auto instant = detail::instant_in_marker(marker.reply.text,
-                                                       facts_.info.run_id + ":" + facts_.info.replication_id);
-        const auto since = duration_of<microseconds>(instant.value_or(""));
+        // A marker with another identity belongs to other data (quarantine.hpp).
+        const auto identity = facts_.info.run_id + ":" + facts_.info.replication_id + ":";
+        if (!marker.reply.text.starts_with(identity)) return;
+        const auto since = duration_of<microseconds>(marker.reply.text.substr(identity.size()));
         if (!since) return;
         const auto until = *since + plan_.nodes.quarantine;
         facts_.marker->placed = true;

@@ -41,8 +41,15 @@ bool rejects_any_password(const NodeError& error) {
            error.detail.find("no password is set") != std::string::npos;
 }
 
+/// Returns the hint at the end of a detail (causes.hpp), or an empty text.
+std::string_view hint_in(std::string_view text) {
+    constexpr auto& all = detail::hints::all;
+    const auto* const hint = std::ranges::find_if(all, [&](auto it) { return text.ends_with(it); });
+    return hint == all.end() ? std::string_view{} : *hint;
+}
+
 std::string remedy_for(const NodeError& error, const NodeFacts& node) {
-    if (const auto hint = detail::hint_in(error.detail); !hint.empty())
+    if (const auto hint = hint_in(error.detail); !hint.empty())
         return std::string{hint} + (hint == detail::hints::with_tls
                                         ? "; or look whether the proxy in front of it has a server"
                                         : "");
