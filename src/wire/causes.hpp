@@ -19,14 +19,6 @@ namespace redlock::detail {
 /// Whether waiting can cure a cause, see is_transient(). A permanent cause remains until an operator acts.
 enum class Lasting : std::uint8_t { transient, permanent };
 
-/// The beginnings of the error replies that have a cause. A text of one word is the whole first word.
-using Beginnings = std::array<std::string_view, 13>;
-
-template <class... Texts>
-constexpr Beginnings replies(Texts... texts) noexcept {
-    return {texts...};
-}
-
 /// The properties of an error code.
 struct ErrorProperties {
     Errc code;
@@ -34,7 +26,9 @@ struct ErrorProperties {
     std::string_view message;
     Lasting lasting = Lasting::transient;
     std::string_view advice{};  ///< For an operator; empty if the node has no fault.
-    Beginnings errors{};        ///< Of the error replies with this cause.
+    /// The beginnings of the error replies with this cause, with '|' in between. One of a single word is the
+    /// whole first word.
+    std::string_view errors{};
 };
 
 /// The outcomes of an operation on a lock.
@@ -59,22 +53,21 @@ inline constexpr std::array causes{
         Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
         "start the server, or correct the node's address; check bind, port, protected-mode, maxclients and "
         "the firewall",
-        replies("DENIED", "ERR max number of clients ")},
+        "DENIED|ERR max number of clients "},
     ErrorProperties{
         Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
         "put the password of requirepass, or the name and password of an ACL user, into the node's "
         "address; with TLS, use certificates that both sides trust",
-        replies("NOAUTH", "WRONGPASS", "ERR invalid password", "ERR Client sent AUTH, but no password is set",
-                "ERR AUTH <password> called without any password configured")},
+        "NOAUTH|WRONGPASS|ERR invalid password|ERR Client sent AUTH, but no password is set|"
+        "ERR AUTH <password> called without any password configured"},
     ErrorProperties{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
-                    "grant the missing permission; ACL GETUSER shows what the user may do",
-                    replies("NOPERM")},
+                    "grant the missing permission; ACL GETUSER shows what the user may do", "NOPERM"},
     ErrorProperties{Errc::read_only, "read_only", "read-only replica", Lasting::permanent,
-                    "make the server a master: REPLICAOF NO ONE", replies("READONLY")},
+                    "make the server a master: REPLICAOF NO ONE", "READONLY"},
     ErrorProperties{Errc::loading, "loading", "still loading its data", Lasting::transient,
-                    "wait until the server has read its data", replies("LOADING")},
+                    "wait until the server has read its data", "LOADING"},
     ErrorProperties{Errc::out_of_memory, "out_of_memory", "out of memory", Lasting::transient,
-                    "set a larger maxmemory, or delete keys", replies("OOM")},
+                    "set a larger maxmemory, or delete keys", "OOM"},
     ErrorProperties{Errc::quarantined, "quarantined", "quarantined after a restart", Lasting::transient,
                     "wait until the quarantine is over"},
     ErrorProperties{Errc::same_server, "same_server", "same server as another node", Lasting::permanent,
@@ -83,18 +76,17 @@ inline constexpr std::array causes{
     ErrorProperties{
         Errc::wrong_type, "wrong_type", "wrong type of key", Lasting::permanent,
         "use another resource name: the key of this name belongs to another program; TYPE shows its type",
-        replies("WRONGTYPE")},
+        "WRONGTYPE"},
     ErrorProperties{Errc::unexpected_reply, "unexpected_reply", "unexpected reply", Lasting::transient,
                     "check whether a Redis server answers at this address"},
     ErrorProperties{Errc::server_busy, "server_busy", "server busy", Lasting::transient,
+                    "read the log of the server", "BUSY|TRYAGAIN|MASTERDOWN|CLUSTERDOWN|MISCONF|NOREPLICAS"},
+    ErrorProperties{Errc::server_error, "server_error", "server error", Lasting::permanent,
                     "read the log of the server",
-                    replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
-    ErrorProperties{
-        Errc::server_error, "server_error", "server error", Lasting::permanent, "read the log of the server",
-        replies("MOVED", "ASK", "CROSSSLOT", "REDIRECT", "ERR unknown command", "ERR unknown subcommand",
-                "ERR wrong number of arguments", "ERR syntax error", "ERR DB index is out of range",
-                "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode",
-                "ERR This instance has cluster support disabled", "ERR bad lua script for redis cluster")},
+                    "MOVED|ASK|CROSSSLOT|REDIRECT|ERR unknown command|ERR unknown subcommand|"
+                    "ERR wrong number of arguments|ERR syntax error|ERR DB index is out of range|"
+                    "ERR invalid DB index|ERR SELECT is not allowed in cluster mode|"
+                    "ERR This instance has cluster support disabled|ERR bad lua script for redis cluster"},
     ErrorProperties{Errc::unknown_error, "unknown_error", "unknown error", Lasting::transient,
                     "read the log of the server, or of the proxy in front of it"},
     ErrorProperties{Errc::not_asked, "not_asked", "not asked", Lasting::transient},

@@ -45,6 +45,14 @@ struct NodeVote {
     bool executed = true;  ///< false if the reply shows that the node has executed nothing
 };
 
+/// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
+/// the whole text.
+inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
+    const auto word = rest.substr(0, rest.find(separator));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return word;
+}
+
 /// Removes what a server before Redis 7 writes in front of the error of a command that a script calls. The
 /// error then begins with its own first word:
 ///
@@ -74,12 +82,12 @@ inline bool is_unknown_command(const Reply& reply) noexcept {
 /// Returns the meaning of an error reply, by its first word or, if this is ERR, by the text. The error of a
 /// script has the text of the command that it calls inside its own.
 inline Errc cause_of(const Reply& error) noexcept {
-    const auto begins = [&error, word = error.first_word()](std::string_view text) {
-        if (text.find(' ') == text.npos) return !text.empty() && word == text;
-        return error.text.starts_with(text);
-    };
     for (const auto& cause : causes)
-        if (std::ranges::any_of(cause.errors, begins)) return cause.code;
+        for (auto rest = cause.errors; !rest.empty();) {
+            const auto text = cut_word(rest, '|');
+            const bool is_word = text.find(' ') == text.npos;
+            if (is_word ? error.first_word() == text : error.text.starts_with(text)) return cause.code;
+        }
     const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
     if (says("can't run this command") || says("ACL failure in script")) return Errc::permission_denied;
     const bool lacks_command =
@@ -125,14 +133,6 @@ inline bool is_transient_error(const Reply& reply) noexcept {
 inline std::chrono::milliseconds to_expiry(long long milliseconds) noexcept {
     constexpr std::chrono::milliseconds century = std::chrono::hours{24 * 36'525};
     return std::clamp(std::chrono::milliseconds{milliseconds}, std::chrono::milliseconds{-2}, century);
-}
-
-/// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
-/// the whole text.
-inline std::string_view cut_word(std::string_view& rest, char separator = ' ') noexcept {
-    const auto word = rest.substr(0, rest.find(separator));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    return word;
 }
 
 /// Parses the whole text as a number. If the number is too large for its type, returns the largest one of the
