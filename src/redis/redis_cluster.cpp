@@ -11,7 +11,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto shortest_refresh = 1s;
-constexpr std::size_t none = RedisCluster::most_servers;
 
 /// Returns the settings of a server of the Cluster `node`. Its certificate must have the name of this server,
 /// unless the address of the node says otherwise.
@@ -39,7 +38,7 @@ RedisCluster::RedisCluster(const NodeConfig& node) : node_(node) {
 
 ClusterServer RedisCluster::server_of(std::uint16_t slot) const {
     const std::lock_guard guard{mutex_};
-    return slots_[slot] == 0 ? nullptr : servers_[slots_[slot] - 1U].server;
+    return slots_[slot] ? slots_[slot]->server : nullptr;
 }
 
 std::vector<ClusterServer> RedisCluster::servers() const {
@@ -58,22 +57,22 @@ std::vector<ClusterServer> RedisCluster::debtors() const {
     return result;
 }
 
-std::size_t RedisCluster::index_locked(const detail::ServerAddress& address, std::string_view asked) {
+/// Returns null if there are too many servers.
+auto RedisCluster::find_locked(const detail::ServerAddress& address, std::string_view asked) -> Known* {
     const auto host = address.host.empty() ? asked : address.host;
     const auto it = std::ranges::find_if(servers_, [&](const Known& known) {
         const auto& endpoint = known.server->endpoint;
         return endpoint.port == address.port && (endpoint.host == host || known.other_name == host);
     });
-    if (it != servers_.end()) return static_cast<std::size_t>(it - servers_.begin());
-    if (servers_.size() == most_servers) return none;
-    servers_.push_back({.server = settings_of(node_, std::string{host}, address.port)});
-    return servers_.size() - 1;
+    if (it != servers_.end()) return &*it;
+    if (servers_.size() == most_servers) return nullptr;
+    return &servers_.emplace_back(Known{.server = settings_of(node_, std::string{host}, address.port)});
 }
 
 ClusterServer RedisCluster::server_at(const detail::ServerAddress& address, std::string_view asked) {
     const std::lock_guard guard{mutex_};
-    const auto index = index_locked(address, asked);
-    return index == none ? nullptr : servers_[index].server;
+    const auto* const known = find_locked(address, asked);
+    return known ? known->server : nullptr;
 }
 
 // ---- The list
@@ -84,8 +83,7 @@ void RedisCluster::redirected(const detail::Redirection& to, std::string_view as
     if (to.asking) return;
     outdated_ = true;
     hosts_are_unknown_ = to.to.host.empty();
-    if (const auto index = index_locked(to.to, asked); index != none)
-        slots_[to.slot] = static_cast<std::uint16_t>(index + 1);
+    if (const auto* const known = find_locked(to.to, asked)) slots_[to.slot] = known;
 }
 
 /// Without TLS, the address of a server is used, because its host name may be for others only. With TLS, its
@@ -100,24 +98,23 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         std::erase_if(servers_, [](const Known& it) {
             return !it.is_seed && it.server->server.use_count() == 1 && it.server->server->kept().none();
         });
-    std::ranges::fill(slots_, std::uint16_t{0});
+    std::ranges::fill(slots_, nullptr);
     for (auto& it : servers_)
         if (it.slots == Slots::serves) it.slots = Slots::served;
     for (const auto& master : masters) {
         auto [name, other] = std::pair{master.address.host, master.host_name};
         if (node_.tls && !other.empty()) std::swap(name, other);
         if (hosts_are_unknown_) name = other = {};
-        const auto index = index_locked({name, master.address.port}, asked);
-        if (index == none) continue;
-        servers_[index].other_name = other;
-        servers_[index].slots = Slots::serves;
+        auto* const known = find_locked({name, master.address.port}, asked);
+        if (!known) continue;
+        known->other_name = other;
+        known->slots = Slots::serves;
         for (const auto& [first, last] : master.slots)
-            std::fill(slots_.begin() + first, slots_.begin() + last + 1,
-                      static_cast<std::uint16_t>(index + 1));
+            std::fill(slots_.begin() + first, slots_.begin() + last + 1, known);
     }
     was_answered_ = true;
-    for (std::size_t i = 0; i < servers_.size(); ++i)
-        if (std::ranges::find(slots_, i + 1) == slots_.end()) move_releases_locked(*servers_[i].server);
+    for (const auto& it : servers_)
+        if (std::ranges::find(slots_, &it) == slots_.end()) move_releases_locked(*it.server);
 }
 
 bool RedisCluster::is_moving(std::uint16_t slot) const {
@@ -164,11 +161,10 @@ void RedisCluster::move_releases_locked(const NodeConfig& former) {
     if (former.server->kept().none()) return;
     std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
     former.server->kept().send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
-        const auto index = slots_[detail::slot_of(release.resources.front())];
+        const auto* const serving = slots_[detail::slot_of(release.resources.front())];
         detail::PendingReplies kept;
         kept.add_repetition(release).repeats = release.repeats;
-        moved.emplace_back(&(index == 0 ? former : *servers_[index - 1U].server).server->kept(),
-                           std::move(kept));
+        moved.emplace_back(&(serving ? *serving->server : former).server->kept(), std::move(kept));
     });
     for (auto& [server, kept] : moved) server->keep(std::move(kept), true);
 }

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -84,14 +85,15 @@ private:
         Slots slots = Slots::never;
     };
 
-    std::size_t index_locked(const detail::ServerAddress& address, std::string_view asked);
+    Known* find_locked(const detail::ServerAddress& address, std::string_view asked);
     void move_releases_locked(const NodeConfig& former);
 
     const NodeConfig node_;
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
-    std::vector<Known> servers_{};
-    std::vector<std::uint16_t> slots_ = std::vector<std::uint16_t>(detail::cluster_slots);  // index + 1, or 0
+    std::list<Known> servers_{};
+    // Which server has each slot; null if it is not known.
+    std::vector<const Known*> slots_ = std::vector<const Known*>(detail::cluster_slots);
     std::vector<bool> moving_ = std::vector<bool>(detail::cluster_slots);
     Clock::time_point next_refresh_{};
     bool hosts_are_unknown_ = false;  // the servers name no hosts, so that of the asked one is used
