@@ -12,11 +12,6 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
-Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(std::move(config)), network_(network), options_(options) {
-    if (options_.observed) config_.server->observe();
-}
-
 Server::Health Node::refresh(Clock::time_point now) {
     (void)check_silence(now);
     drop_unused(now);

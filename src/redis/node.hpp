@@ -27,6 +27,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -50,14 +51,14 @@ struct JoinedLink {
 class Node : detail::NotCopied {
 public:
     struct Options {
-        bool observed = false;     ///< true if somebody calls Server::take_events()
         bool collects = true;      ///< see Connection::set_collecting()
         std::size_t index = 0;     ///< the index of this node, which ConnectionUser::on_progress() gets
         std::size_t position = 0;  ///< PollEntry::node of its connections
     };
 
     /// Does no I/O. `config` must have a Server (for_one_process()). `network` must outlive the node.
-    Node(NodeConfig config, Network& network, Options options);
+    Node(NodeConfig config, Network& network, Options options)
+        : config_(std::move(config)), network_(network), options_(options) {}
 
     const NodeConfig& config() const noexcept { return config_; }
     std::string name() const { return config_.endpoint.name(); }
@@ -68,8 +69,6 @@ public:
 
     /// Returns null if the node is no Cluster.
     const std::shared_ptr<RedisCluster>& cluster() const noexcept { return config_.cluster; }
-    bool is_of(const NodeConfig& server) const noexcept { return config_.server == server.server; }
-    const std::string& host() const noexcept { return config_.endpoint.host; }
     /// Returns the detail of a failure, with the name of the server if it is one of a Cluster.
     std::string with_server(std::string detail) const {
         return cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;

@@ -82,16 +82,15 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
 
 Node& NodeGroup::add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index) {
     config.cluster = std::move(cluster);
-    const Node::Options options{.observed = options_.observer != nullptr,
-                                .collects = writes_ == Writes::collected,
-                                .index = index,
-                                .position = all_.size()};
+    if (options_.observer) config.server->observe();
+    const Node::Options options{
+        .collects = writes_ == Writes::collected, .index = index, .position = all_.size()};
     return *all_.emplace_back(std::make_unique<Node>(std::move(config), network_, options));
 }
 
 Node& NodeGroup::node_of(std::size_t index, const ClusterServer& server) {
     for (const auto& node : all_)
-        if (node->is_of(*server)) return *node;
+        if (node->config().server == server->server) return *node;
     return add_node(*server, nodes_[index]->cluster(), index);
 }
 
@@ -123,7 +122,7 @@ NodeGroup::Route NodeGroup::route_in_cluster(std::size_t index, const Command& c
 }
 
 Node* NodeGroup::redirected(const Node& from, const detail::Redirection& to) {
-    const auto server = from.cluster()->server_at(to.to, from.host());
+    const auto server = from.cluster()->server_at(to.to, from.config().endpoint.host);
     return server ? &node_of(from.index(), server) : nullptr;
 }
 

@@ -340,8 +340,8 @@ bool RoundDriver::follow_redirection(std::size_t node, const detail::PendingRepl
     const bool follows =
         target && round_.requests().size() == 1 && round_.on_redirected(node, to.asking, now_);
     if (!follows) {
-        if (answer.releases())
-            contacts_[node].node->cluster()->keep(answer, to, contacts_[node].node->host());
+        const auto& asked = contacts_[node].node->config();
+        if (answer.releases()) asked.cluster->keep(answer, to, asked.endpoint.host);
         return false;
     }
     detail::PendingReplies releases;
