@@ -41,8 +41,7 @@ Flow Acquire::run_in_queue() {
         const auto attempts = make_attempts();
         co_await attempts;
     }
-    const auto leaving = place_->leave();
-    co_await leaving;
+    place_->leave();
     co_return last().error();
 }
 

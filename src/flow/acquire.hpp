@@ -49,7 +49,8 @@ public:
     void for_each_unreleased(Send send) {
         const auto release = attempt_ ? attempt_->unreleased() : std::nullopt;
         if (release) send(*release);
-        if (place_) place_->for_each_unreleased(send);
+        const auto withdrawal = place_ ? place_->unreleased() : std::nullopt;
+        if (withdrawal) send(*withdrawal);
     }
 
 private:

@@ -300,8 +300,11 @@ protected:
     Operation& operation() const noexcept { return operation_; }
     /// Returns the nodes. A flow must not call Nodes::ask(), because it would wait.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
-    /// Sends a command whose replies nobody awaits, outside a round.
-    void send(const Request& request) const { (void)nodes().ask(request, {.awaits_answers = false}); }
+    /// Sends a command whose replies nobody awaits, outside a round. Waits for connections until `deadline`
+    /// at the latest.
+    void send(const Request& request, Clock::time_point deadline = Clock::never()) const {
+        (void)nodes().ask(request, {.deadline = deadline, .awaits_answers = false});
+    }
 
     /// Makes an object in the memory of the operation, from the value that `make` returns.
     template <class Make>

@@ -89,16 +89,12 @@ Flow PlaceInQueue::find_home() {
     const auto earlier = homes_ & ~(NodeSet{}.set() << home);
     listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
     if (listens_) co_return std::error_code{};
-    if (!may_stay) {  // the home node has failed, so its queue is left even if no other node is found
-        const auto leaving = leave_queue();
-        co_await leaving;
-    }
+    if (!may_stay) leave_queue();  // the home node has failed, so this is done even if no other node is found
     co_await wait_for(PendingListen{waiter_.get(), homes_, &limits_, &listens_});
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
-    const auto leaving = leave_queue();  // of the former home node: begin_to_listen() comes later
-    co_await leaving;
+    leave_queue();  // of the former home node: begin_to_listen() comes later
     begin_to_listen();
     co_return std::error_code{};
 }
@@ -183,9 +179,7 @@ Flow PlaceInQueue::await_message() {
             break;
         }
         if (message_.ticket.empty() || std::exchange(withdrawn, true)) continue;
-        withdrawal_.ticket = message_.ticket;
-        const auto withdrawing = withdraw();
-        co_await withdrawing;
+        send(withdrawal_of(message_.ticket), limits_.deadline);
     }
     co_return std::error_code{};
 }
@@ -213,39 +207,30 @@ void PlaceInQueue::collect_refusals() {
 
 // ---- Leaving the queue
 
-Flow PlaceInQueue::leave() {
+void PlaceInQueue::leave() noexcept {
     try {
-        const auto leaving = leave_queue();
-        co_await leaving;
+        leave_queue();
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
     }
     waiter_.reset();  // gives its listener back
-    co_return std::error_code{};
 }
 
-/// Takes the ticket out of the queue of the home node, if it may be there.
-Flow PlaceInQueue::leave_queue() {
-    if (std::exchange(state_, State::away) >= State::queued) {
-        withdrawal_.ticket = ticket_;
-        const auto withdrawing = withdraw();
-        co_await withdrawing;
-    }
+/// Takes the ticket out of the queue of the home node, if it may be there. If this throws, the ticket is
+/// still `unreleased()`.
+void PlaceInQueue::leave_queue() {
+    if (const auto withdrawal = unreleased()) send(*withdrawal, limits_.deadline);
+    state_ = State::away;
     ticket_.clear();
-    co_return std::error_code{};
 }
 
-/// Takes the ticket of `withdrawal_` out of the queue of the home node. If the resource was reserved for it
-/// there, the next waiter is woken. Does not wait for the reply.
-Flow PlaceInQueue::withdraw() {
-    const auto request = withdrawal_request();
-    const RoundLimits limits{.deadline = limits_.deadline, .awaits_answers = false};
-    const auto votes = blank_votes();
-    co_await ask(request, limits, *votes);
-    withdrawal_.ticket = {};
-    co_return std::error_code{};
+std::optional<Request> PlaceInQueue::unreleased() noexcept {
+    return state_ >= State::queued ? std::optional{withdrawal_of(ticket_)} : std::nullopt;
 }
 
-Request PlaceInQueue::withdrawal_request() const noexcept {
+/// Returns the command that takes this ticket out of the queue of the home node. If the resource was reserved
+/// for it there, the next waiter is woken.
+Request PlaceInQueue::withdrawal_of(std::string_view ticket) noexcept {
+    withdrawal_.ticket = ticket;
     return algorithm::withdraw_request(turn_.resource, withdrawal_, terms_.home);
 }
 

@@ -62,7 +62,7 @@ public:
     Wake wake() const noexcept { return wake_; }
 
     /// Leaves the queue for good. Swallows failures, because the queue removes the ticket by itself.
-    Flow leave();
+    void leave() noexcept;
 
     /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the
     /// queue. Returns null if the waiter was not woken: it then keeps its place during the attempt.
@@ -81,16 +81,10 @@ public:
     /// Returns when each wait ends at the latest.
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown: it takes
-    /// a ticket out of a queue, and is valid during the call.
-    template <class Send>
-    void for_each_unreleased(Send send) {
-        if (!withdrawal_.ticket.empty()) send(withdrawal_request());
-        withdrawal_.ticket = state_ >= State::queued ? ticket_ : std::string_view{};
-        if (!withdrawal_.ticket.empty()) send(withdrawal_request());
-        withdrawal_.ticket = {};
-        state_ = State::away;
-    }
+    /// Returns the command that is left to do after the flow was destroyed or has thrown: it takes the ticket
+    /// out of the queue. Returns nothing if the queue cannot have the ticket. The command is valid as long as
+    /// this object.
+    std::optional<Request> unreleased() noexcept;
 
 private:
     // In this order, because a queue can have the ticket in `queued` and in all states behind it.
@@ -103,15 +97,14 @@ private:
     Flow ask_and_sleep();
     Flow await_message();
     Flow wait_without_home();
-    Flow leave_queue();
-    Flow withdraw();
 
     /// Returns true if the next attempt takes the ticket out of the queue.
     bool is_woken() const noexcept { return state_ == State::woken || state_ == State::reserved; }
     bool now_is_before(Clock::time_point until) const noexcept {
         return !limits_.stop.stop_requested() && clock_.now() < until;
     }
-    Request withdrawal_request() const noexcept;
+    void leave_queue();
+    Request withdrawal_of(std::string_view ticket) noexcept;
     void begin_to_listen();
     void record_departure(const NodeReport& home);
     void lose_connection();
@@ -129,7 +122,7 @@ private:
     Clock::time_point home_chosen_at_{};                   // when it last looked for the first of them
     std::string ticket_{};                                 // empty in the state away
     QueueTerms terms_{};                                   // with this ticket
-    QueueTerms withdrawal_{};                              // with a ticket that is being withdrawn, or none
+    QueueTerms withdrawal_{};                              // with the ticket that is or was withdrawn last
     std::array<std::string, max_nodes> former_tickets_{};  // tickets that a queue may still have
     Turn turn_;  // the resource, the last report of a home node, and whether this waiter may enter the queue
     WaiterTiming timing_;
