@@ -67,6 +67,12 @@ class ReservedMemory final : public std::pmr::memory_resource {
     bool used_ = false;
 };
 
+/// Returns a handler that does the same, and whose operation lies in this memory.
+template <class Handler>
+auto bind_memory(std::pmr::memory_resource& memory, Handler handler) {
+    return net::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory}, std::move(handler));
+}
+
 /// A handler that must be posted, and the value to call it with. The object is allocated in advance, but
 /// post() needs further memory.
 class Postable : public redlock::detail::Linked<Postable> {
@@ -233,22 +239,13 @@ private:
         Direction Descriptor::*direction;
     };
 
-    /// The handler of an immediate wake-up.
-    struct WakeUp {
-        using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
-        allocator_type get_allocator() const noexcept { return &loop->wake_up_memory_; }
-        void operator()() const {
-            if (loop->belongs_to_parent()) return;
-            const std::lock_guard guard{loop->mutex_};
-            loop->end_wake_up();
-        }
-
-        std::shared_ptr<Loop> loop;
-    };
-
     void post_wake_up() {
         if (std::exchange(wake_up_is_posted_, true)) return;
-        net::post(io_context_->get_executor(), WakeUp{shared_from_this()});
+        net::post(io_context_->get_executor(), bind_memory(wake_up_memory_, [self = shared_from_this()] {
+                      if (self->belongs_to_parent()) return;
+                      const std::lock_guard guard{self->mutex_};
+                      self->end_wake_up();
+                  }));
     }
     /// If the library still needs the timer, wake() calls wake_after() again.
     void end_wake_up() {

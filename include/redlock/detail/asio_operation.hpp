@@ -43,49 +43,33 @@ public:
     /// Posts to an io_context itself. An any_io_executor in between would allocate memory.
     void post() override {
         if constexpr (std::same_as<Executor, net::any_io_executor>)
-            if (const auto* const direct = target_of<Direct>(executor_))
-                return net::post(Delivery<Direct>{this->shared_from_this(), *direct});
-        net::post(Delivery<Executor>{this->shared_from_this(), executor_});
+            if (const auto* const direct = target_of<Direct>(executor_)) return post_to(*direct);
+        post_to(executor_);
     }
 
 private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
     using Allocator = net::associated_allocator_t<Handler>;
     using Direct = net::io_context::executor_type;
-    using OwnAllocator = std::pmr::polymorphic_allocator<std::byte>;
 
-    /// The function object that Asio calls in the executor of the handler.
     template <class To>
-    class Delivery {
-    public:
-        using executor_type = To;
-        using allocator_type = std::conditional_t<std::same_as<To, Direct>, OwnAllocator, Allocator>;
+    void post_to(const To& executor) {
+        auto deliver = [self = this->shared_from_this()] { self->deliver(); };
+        if constexpr (std::same_as<To, Direct>)
+            net::post(net::bind_executor(executor, bind_memory(memory_, std::move(deliver))));
+        else
+            net::post(net::bind_executor(executor, net::bind_allocator(allocator_, std::move(deliver))));
+    }
 
-        Delivery(std::shared_ptr<Outcome> outcome, const To& executor)
-            : outcome_(std::move(outcome)), executor_(executor) {}
-
-        executor_type get_executor() const noexcept { return executor_; }
-        allocator_type get_allocator() const noexcept {
-            if constexpr (std::same_as<allocator_type, OwnAllocator>)
-                return &outcome_->memory_;
-            else
-                return outcome_->allocator_;
-        }
-
-        /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
-        /// twice. It is called once.
-        void operator()() {
-            const auto outcome = std::move(outcome_);
-            if (outcome->is_called_.exchange(true)) return;
-            auto handler = std::move(outcome->handler_);
-            if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
-            std::move(handler)(*std::move(outcome->value_));
-        }
-
-    private:
-        std::shared_ptr<Outcome> outcome_;
-        To executor_;
-    };
+    /// Calls the handler, in its executor. If an executor throws std::bad_alloc although it has accepted the
+    /// handler, the handler is posted twice. It is called once.
+    void deliver() {
+        const auto self = this->shared_from_this();
+        if (is_called_.exchange(true)) return;
+        auto handler = std::move(handler_);
+        if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
+        std::move(handler)(*std::move(value_));
+    }
 
     Handler handler_;
     const Allocator allocator_;  // a copy, because post() may be called again after the handler was moved
