@@ -18,8 +18,8 @@
 namespace redlock {
 
 /// The state of a leader. It outlives the AsyncLeader while run() is under way, and while there is an
-/// AsyncTerm of it. The TermSequence says what to do, and act() begins it. The outcome is passed to the
-/// TermSequence: at once, or when the loop has called a completion or proceed(), or when the work has ended.
+/// AsyncTerm of it. The TermSequence says what to do, and proceed() begins it. When the outcome has been
+/// passed to the TermSequence, the task is woken.
 class AsyncLeader::Impl final : loop::Member, public std::enable_shared_from_this<AsyncLeader::Impl> {
 public:
     Impl(AsyncNodes& nodes, std::string resource, LeaderOptions options)
@@ -36,7 +36,6 @@ public:
 private:
     using State = detail::TermSequence::State;
 
-    void act();
     void campaign();
     void lead(AsyncTerm::End end);
     void end_work(std::uint64_t term, std::exception_ptr failure) noexcept;
@@ -77,23 +76,18 @@ void AsyncLeader::Impl::run(Work work, Done done) {
     wake();
 }
 
-/// Without memory, resign() has not begun the release, and is called again.
 void AsyncLeader::Impl::proceed() {
-    if (sequence_.state() == State::resigning) return resign();
-    if (sequence_.state() != State::pausing) return;
-    if (!stop_.stop_requested() && now() < pause_until_) return wake_at(pause_until_);
-    sequence_.pause_ended();
-    act();
-}
-
-void AsyncLeader::Impl::act() {
+    if (sequence_.state() == State::pausing) {
+        if (!stop_.stop_requested() && now() < pause_until_) return wake_at(pause_until_);
+        sequence_.pause_ended();
+    }
     switch (sequence_.state()) {
         case State::idle: return finish({});
         case State::campaigning: return campaign();
-        case State::leading: return;  // campaign() has called lead()
         case State::resigning: return resign();
         case State::resigned: return report();
-        case State::pausing: return wake();
+        case State::leading:  // campaign() has called lead()
+        case State::pausing: return;
     }
 }
 
@@ -107,11 +101,11 @@ void AsyncLeader::Impl::campaign() {
                              [this, end = std::move(end)](Result result) mutable {
                                  sequence_.campaigned(std::move(result), lock_.remaining());
                                  if (sequence_.state() == State::leading) return lead(std::move(end));
-                                 act();
+                                 wake();
                              });
     } catch (const std::bad_alloc&) {
         sequence_.campaigned(Result{std::make_error_code(std::errc::not_enough_memory)}, {});
-        act();
+        wake();
     }
 }
 
@@ -138,12 +132,13 @@ void AsyncLeader::Impl::end_work(std::uint64_t term, std::exception_ptr failure)
     wake();
 }
 
+/// Without memory, the release has not begun, and this function is called again.
 void AsyncLeader::Impl::resign() {
     using namespace std::chrono_literals;
     const bool begun = detail::has_memory_for([this] {
         lock_.release([this](Result result) {
             sequence_.released(std::move(result));
-            act();
+            wake();
         });
     });
     if (!begun) wake_at(now() + 100ms);
