@@ -176,8 +176,7 @@ public:
     Result run_once(const Work& work, std::stop_token stop = {});
 
 private:
-    void proceed(detail::TermSequence& sequence, const Work& work);
-    void campaign(detail::TermSequence& sequence);
+    void make_term(detail::TermSequence& sequence, const Work& work);
     void lead(detail::TermSequence& sequence, const Work& work);
 
     LeaderOptions options_;

@@ -1,4 +1,4 @@
-// Leader: does what the state of its TermSequence says (term_sequence.hpp), in the calling thread.
+// Leader: does in the calling thread what its TermSequence decides (term_sequence.hpp).
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/leader.hpp>
 
@@ -65,36 +65,27 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
 void Leader::run(const Work& work, std::stop_token stop) {
     detail::TermSequence sequence{options_, lock_.state_->entropy()};
     sequence.begin(std::move(stop));
-    while (sequence.state() != TermState::idle) proceed(sequence, work);
+    for (sequence.pause_ended(); sequence.state() != TermState::idle; sequence.pause_ended()) {
+        make_term(sequence, work);
+        const auto pause = sequence.report();
+        lock_.state_->clock().sleep_until(lock_.now() + pause, sequence.stop());
+    }
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
     detail::TermSequence sequence{options_, lock_.state_->entropy()};
     sequence.begin_term(std::move(stop));
-    while (sequence.state() != TermState::resigned) proceed(sequence, work);
+    make_term(sequence, work);
     return sequence.outcome();
 }
 
-/// Does what the state of the sequence says. The pause is made in the state resigned, because the first state
-/// of run() is pausing, but without a pause.
-void Leader::proceed(detail::TermSequence& sequence, const Work& work) {
-    switch (sequence.state()) {
-        case TermState::idle: return;
-        case TermState::campaigning: return campaign(sequence);
-        case TermState::leading: return lead(sequence, work);
-        case TermState::resigning: return sequence.released(lock_.release());
-        case TermState::resigned: {
-            const auto pause = sequence.report();
-            return lock_.state_->clock().sleep_until(lock_.now() + pause, sequence.stop());
-        }
-        case TermState::pausing: return sequence.pause_ended();
-    }
-}
-
-void Leader::campaign(detail::TermSequence& sequence) {
+/// Goes from the state campaigning to the state resigned.
+void Leader::make_term(detail::TermSequence& sequence, const Work& work) {
     auto result = lock_.acquire_within(
         {.attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
     sequence.campaigned(std::move(result), lock_.remaining());
+    if (sequence.state() == TermState::leading) lead(sequence, work);
+    if (sequence.state() == TermState::resigning) sequence.released(lock_.release());
 }
 
 void Leader::lead(detail::TermSequence& sequence, const Work& work) {
