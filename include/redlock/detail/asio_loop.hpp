@@ -247,15 +247,9 @@ private:
                       self->end_wake_up();
                   }));
     }
-    /// If the library still needs the timer, wake() calls wake_after() again.
     void end_wake_up() {
         wake_up_is_posted_ = false;
-        if (!timer_) return;  // after the shutdown
-        timer_->reads.wanted = false;
-        const auto timer = timer_;  // timer_ may be null after wake()
-        post_all();
-        wake();
-        if (timer->stream) wait(timer);
+        if (const auto timer = timer_) report(timer);  // otherwise the loop was shut down
     }
 
     /// Destroys the stream without closing the descriptor. `it` is null if watch() has thrown.
@@ -294,20 +288,24 @@ private:
         }
     }
 
-    /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that the library
-    /// wants now. Does nothing for a descriptor that was forgotten, because it has no stream any more.
+    /// Ends a wait. Does nothing for a descriptor that was forgotten, because it has no stream any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
         (*it.*direction).waits = false;
         if (!it->stream) return;
-        if (!error && (*it.*direction).wanted) {
-            it->reads.wanted = it->writes.wanted = false;
-            if (it == timer_) {
-                timer_is_due_ = std::chrono::nanoseconds::max();
-                post_all();
-                wake();
-            } else {
-                ready(it->stream->native_handle());
-            }
+        if (error || !(*it.*direction).wanted) return wait(it);
+        if (it == timer_) timer_is_due_ = std::chrono::nanoseconds::max();
+        report(it);
+    }
+
+    /// Reports that a descriptor is ready, or an immediate wake-up as one of the timer. Then begins the waits
+    /// that the library wants now: ready() and wake() can call any function of this object.
+    void report(const Shared& it) {
+        it->reads.wanted = it->writes.wanted = false;
+        if (it == timer_) {
+            post_all();
+            wake();
+        } else {
+            ready(it->stream->native_handle());
         }
         if (it->stream) wait(it);
     }
