@@ -106,8 +106,7 @@ Flow Attempt::run() {
             error = Errc::no_quorum;
         record_wrong_types(round_.tally, std::move(*undo_votes));
     }
-    made_round_ = true;
-    released_ = static_cast<bool>(error);  // after an error, the round of step 5 sees to the releases
+    if (error) candidate_.may_hold_key.reset();  // the round of step 5 sees to the releases
     co_return error;
 }
 
@@ -250,7 +249,7 @@ Result Attempt::take_result(std::error_code error) {
 }
 
 std::optional<Request> Attempt::unreleased() noexcept {
-    if (released_ || candidate_.may_hold_key.none()) return std::nullopt;
+    if (candidate_.may_hold_key.none()) return std::nullopt;
     waking_.repeated = std::exchange(may_have_woken_, true);  // so that it wakes no second waiter
     return delete_request(request_.resources, candidate_, request_.fair ? &waking_ : nullptr);
 }

@@ -23,7 +23,7 @@ public:
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return candidate_; }
     /// Returns true if run() has ended and has made its round. Without random numbers it makes none.
-    bool made_round() const noexcept { return made_round_; }
+    bool made_round() const noexcept { return !candidate_.owner.empty(); }
     /// Returns the votes on the SET, or of the round of confirm_fencing_token() that has decided the outcome.
     const Tally& votes() const noexcept { return round_.tally; }
     /// Returns the result of run(), which has ended with this error.
@@ -47,8 +47,6 @@ private:
 
     QueueTerms waking_;              ///< The terms of a release that wakes the next waiter.
     Lease candidate_{};              ///< The lease that the attempt tries to get.
-    bool made_round_ = false;        ///< See made_round().
-    bool released_ = false;          ///< True if run() has ended, and has left no release to do.
     bool may_have_woken_ = false;    ///< True if a release that wakes a waiter may have been sent.
     algorithm::RoundResult& round_;  ///< The votes on the SET, or on the counts that confirm the token.
 };
