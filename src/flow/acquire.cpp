@@ -42,15 +42,15 @@ Flow Acquire::run_in_queue() {
         co_await attempts;
     }
     place_->leave();
-    co_return last().error();
+    co_return last_.error();
 }
 
 Flow Acquire::make_attempts() {
     int counted = 0;  // the attempts that count towards limits_.attempts
     for (int attempts = 1;; ++attempts) {
         const auto start = clock_.now();
-        if (limits_.stop.stop_requested()) co_return last().conclude(Errc::cancelled, attempts - 1).error();
-        if (start >= limits_.deadline) co_return last().error();
+        if (limits_.stop.stop_requested()) co_return last_.conclude(Errc::cancelled, attempts - 1).error();
+        if (start >= limits_.deadline) co_return last_.error();
 
         std::error_code error;
         {
@@ -64,13 +64,13 @@ Flow Acquire::make_attempts() {
             record(error, attempts, start);
         }
 
-        const bool held = last().error() == Errc::held_by_other;
+        const bool held = last_.error() == Errc::held_by_other;
         counted = held && (place_ || limits_.wait_while_held) ? 0 : counted + 1;
         // After an attempt that the deadline has cut short, time may be left.
-        const bool again = error == Errc::deadline || worth_retrying(last());
-        if (!error || counted >= limits_.attempts || last_attempt_ || !again) co_return last().error();
+        const bool again = error == Errc::deadline || worth_retrying(last_);
+        if (!error || counted >= limits_.attempts || last_attempt_ || !again) co_return last_.error();
         const auto now = clock_.now();
-        if (now >= limits_.deadline) co_return last().error();
+        if (now >= limits_.deadline) co_return last_.error();
         latest_ = latest_attempt(now, limits_.deadline, now - start);
         const auto waiting = held && place_ ? wait_in_queue() : pause_at_random();
         co_await waiting;
@@ -88,9 +88,9 @@ Flow Acquire::try_to_acquire(const LeaseRequest& request) {
 void Acquire::record(std::error_code error, int attempts, Clock::time_point start) {
     if (place_ && attempt_->made_round()) place_->attempted(error, attempt_->votes(), clock_.now() - start);
     if (error == Errc::deadline && attempts > 1) return;
-    last_.emplace(InPlace{[&] { return attempt_ ? attempt_->take_result(error) : Result{error}; }});
+    last_ = attempt_ ? attempt_->take_result(error) : Result{error};
     // An attempt without a round has no nodes, and does not count.
-    if (!last().nodes().empty()) last().conclude(error, attempts);
+    if (!last_.nodes().empty()) last_.conclude(error, attempts);
 }
 
 Flow Acquire::wait_in_queue() {
@@ -119,7 +119,7 @@ Flow Acquire::pause_at_random() {
 }
 
 Result Acquire::take_result() noexcept {
-    auto result = std::move(last());
+    auto result = std::move(last_);
     if (!place_) return result;
     if (place_->last()) result.set_place(*place_->last());
     result.set_queue_refusals(place_->take_refusals());

@@ -62,8 +62,6 @@ private:
     Flow wait_in_queue();
     Flow pause_at_random();
     void record(std::error_code error, int attempts, Clock::time_point start);
-    /// Returns the result that record() has stored last, or `deadline` if there is none.
-    Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
     Clock& clock_;
     Entropy& entropy_;
@@ -77,9 +75,9 @@ private:
     std::optional<Attempt> attempt_{};         // the present attempt, or the last one
     algorithm::RoundResult* round_ = nullptr;  // the votes of the present attempt
     std::optional<PlaceInQueue> place_{};
-    std::optional<Result> last_{};  // empty before the first attempt
-    Clock::time_point latest_{};    // when the present wait must end at the latest
-    bool last_attempt_ = false;     // true if no further attempt is made after the next one
+    Result last_{Errc::deadline};  // of the attempt that was recorded last
+    Clock::time_point latest_{};   // when the present wait must end at the latest
+    bool last_attempt_ = false;    // true if no further attempt is made after the next one
 };
 
 }  // namespace redlock::flow

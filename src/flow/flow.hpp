@@ -55,16 +55,6 @@
 
 namespace redlock::flow {
 
-/// Converts to the value that a function returns, so that std::optional::emplace() constructs it in place, as
-/// a Flow, which cannot be assigned, or a large Result: `flow.emplace(InPlace{[&] { return steps.run(); }})`.
-template <class Function>
-struct InPlace {
-    Function function;
-    operator auto() const { return function(); }  // NOLINT(google-explicit-constructor)
-};
-template <class Function>
-InPlace(Function) -> InPlace<Function>;
-
 /// The memory of one operation for the frames of its flows and for the votes of their rounds. It is a stack:
 /// what was allocated last must be deallocated first. An object that does not fit lies on the heap.
 class FrameMemory : detail::NotCopied {

@@ -64,7 +64,7 @@ Flow ExtendLock::run() {
     co_await ask(request, limits_, round_.tally);
     round_.valid_until = algorithm::valid_until(start, request_);
     round_.ended = state.clock().now();
-    result_.emplace(InPlace{[&] { return state.apply_extension(acquisition_, std::move(round_), limits_); }});
+    result_ = state.apply_extension(acquisition_, std::move(round_), limits_);
     const auto error = result_->error();
     if (!error) state.describe_holder(before_, request_.ttl);
     if (error == Errc::lost && state.options().watchdog && state.plan(acquisition_).next() != Clock::never())

@@ -88,7 +88,7 @@ public:
         : frames_(context.nodes()), steps_(frames_, arguments...), front_(context, task) {}
 
     bool advance() override {
-        if (!flow_) frames_.start(flow_.emplace(flow::InPlace{[this] { return steps_.run(); }}));
+        if (!flow_) frames_.start(flow_.emplace(steps_.run()));
         while (!frames_.ended()) {
             std::exception_ptr failure;
             try {
