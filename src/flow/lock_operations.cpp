@@ -17,16 +17,17 @@ ReleaseLock::ReleaseLock(Operation& operation, std::shared_ptr<detail::LeaseStat
       state_(std::move(state)),
       acquisition_(acquisition),
       lease_(begin()),
-      release_(operation, state_->clock(), state_->resources(), lease_, state_->options().fair, replies) {}
+      release_(operation, state_->terms.clock, state_->resources(), lease_, state_->terms.options.fair,
+               replies) {}
 
 /// Ends the validity, and returns the lease to release. Returns an empty lease if there is none. A release
 /// that was not confirmed can be repeated, but once the validity has ended, this is needless.
 Lease ReleaseLock::begin() {
     auto& state = *state_;
-    if (state.options().watchdog && !state.lease(acquisition_).empty())
-        state.options().watchdog->remove({state_, acquisition_});
+    if (state.terms.options.watchdog && !state.lease(acquisition_).empty())
+        state.terms.options.watchdog->remove({state_, acquisition_});
     const auto lease = state.begin_release(acquisition_);
-    return lease.released && state.clock().now() >= lease.valid_until ? Lease{} : lease;
+    return lease.released && state.terms.clock.now() >= lease.valid_until ? Lease{} : lease;
 }
 
 Flow ReleaseLock::run() {
@@ -55,7 +56,7 @@ ExtendLock::ExtendLock(Operation& operation, std::shared_ptr<detail::LeaseState>
 Flow ExtendLock::run() {
     auto& state = *state_;
     // The clock is read before the lease, as in LeaseView::remaining().
-    const auto start = state.clock().now();
+    const auto start = state.terms.clock.now();
     before_ = state.lease(acquisition_);
     if (before_.empty() || before_.released) co_return Errc::not_held;
     if (!before_.valid_at(start) || state.lost().stop_requested()) co_return Errc::lost;
@@ -63,12 +64,13 @@ Flow ExtendLock::run() {
     limits_.deadline = before_.valid_until;
     co_await ask(request, limits_, round_.tally);
     round_.valid_until = algorithm::valid_until(start, request_);
-    round_.ended = state.clock().now();
+    round_.ended = state.terms.clock.now();
     result_ = state.apply_extension(acquisition_, std::move(round_), limits_);
     const auto error = result_->error();
     if (!error) state.describe_holder(before_, request_.ttl);
-    if (error == Errc::lost && state.options().watchdog && state.plan(acquisition_).next() != Clock::never())
-        state.options().watchdog->add({state_, acquisition_});
+    if (error == Errc::lost && state.terms.options.watchdog &&
+        state.plan(acquisition_).next() != Clock::never())
+        state.terms.options.watchdog->add({state_, acquisition_});
     co_return error;
 }
 
@@ -85,7 +87,7 @@ Flow AcquireLock::run() {
     } catch (...) {  // no memory, or a Nodes of the user that throws
         failure = std::current_exception();
     }
-    auto& clock = state_->clock();
+    auto& clock = state_->terms.clock;
     const auto start = clock.now();
     const auto until = deadline_after(start, longest_undo_);
     const std::stop_token no_stop;
@@ -105,7 +107,7 @@ bool AcquireLock::has_undone() noexcept {
 
 Flow AcquireLock::acquire() {
     auto& state = *state_;
-    const auto now = state.clock().now();  // read before the lease, as in ExtendLock::run()
+    const auto now = state.terms.clock.now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
     if (!state.lease().empty()) {
         earlier_ = std::make_unique<ReleaseLock>(operation(), state_, state.number(), Replies::not_awaited);
@@ -117,9 +119,9 @@ Flow AcquireLock::acquire() {
     }
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
-    auto lost = state.options().watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
-    acquire_.emplace(operation(), state.clock(), state.entropy(), request_, state.options().retry, limits_,
-                     state.acquires());
+    auto lost = state.terms.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
+    acquire_.emplace(operation(), state.terms.clock, state.terms.entropy, request_, state.terms.options.retry,
+                     limits_, state.terms.acquires);
     std::error_code error;
     {
         const auto acquiring = acquire_->run();
@@ -131,8 +133,8 @@ Flow AcquireLock::acquire() {
     state.describe_holder(acquire_->lease(), request_.ttl);
     // From then on the watchdog may report a loss, and a callback may destroy the lock and then its nodes.
     // Therefore neither of them is used after add().
-    if (state.options().watchdog) try {
-            state.options().watchdog->add({state_, acquisition});
+    if (state.terms.options.watchdog) try {
+            state.terms.options.watchdog->add({state_, acquisition});
         } catch (...) {  // no memory, or no thread; run() sends the release
             state.forget();
             throw;

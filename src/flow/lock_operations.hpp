@@ -40,7 +40,7 @@ public:
     /// Sends the release that is left to do if run() has not ended. Does not wait for the replies.
     void send_unreleased() {
         if (lease_.empty()) return;
-        send(release_.request_at(state_->clock().now()));
+        send(release_.request_at(state_->terms.clock.now()));
         state_->describe_holder(before_, {});  // deletes the description
     }
 
@@ -109,7 +109,7 @@ private:
     const algorithm::AcquireLimits limits_;
     const Clock::duration longest_undo_;
     // With Acquires::one, the acquisition chooses a name.
-    const algorithm::LeaseRequest request_ = state_->request_for(state_->names());
+    const algorithm::LeaseRequest request_ = state_->request_for(state_->terms.names);
     std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
     std::optional<Acquire> acquire_{};        // empty until that release has ended
     bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease

@@ -100,7 +100,7 @@ void AsyncLock::Impl::begin(Completion done, Make make) {
 std::unique_ptr<loop::Job> AsyncLock::Impl::acquire_job(algorithm::AcquireLimits limits) {
     std::stop_source stop;
     limits.stop = stop.get_token();
-    auto acquiring = job<flow::AcquireLock>(limits, state_->options().ttl);
+    auto acquiring = job<flow::AcquireLock>(limits, state_->terms.options.ttl);
     stop_ = std::move(stop);
     return acquiring;
 }
@@ -210,7 +210,7 @@ void AsyncLock::Impl::shut_down() noexcept {
     shut_down_job();
     if (is_left) write_release();
     self_.reset();
-    if (state_->options().watchdog) state_->request_stop(state_->number());
+    if (state_->terms.options.watchdog) state_->request_stop(state_->number());
     state_->end_watch(state_->number());  // on_lost is not called, even if a callback of lost() shuts down
 }
 
@@ -228,8 +228,8 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOpti
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
     if (options.watchdog) options.watchdog = &context_->renewals();
-    state_ = std::make_shared<detail::LeaseState>(of_loop, context_->clock(), std::move(names),
-                                                  std::move(options), acquires, context_->entropy());
+    state_ = std::make_shared<detail::LeaseState>(detail::LockTerms{
+        of_loop, context_->clock(), std::move(names), std::move(options), acquires, context_->entropy()});
     impl_ = std::make_shared<Impl>(context_, state_);
 }
 

@@ -45,7 +45,7 @@ Clock::time_point Term::valid_until() const noexcept {
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
     // The clock is read before the lease, as in LeaseView::remaining().
-    const auto now = acquisition_.state->clock().now();
+    const auto now = acquisition_.state->terms.clock.now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }
 
@@ -63,17 +63,17 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
             entropy) {}
 
 void Leader::run(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, lock_.state_->entropy()};
+    detail::TermSequence sequence{options_, lock_.state_->terms.entropy};
     sequence.begin(std::move(stop));
     for (sequence.pause_ended(); sequence.state() != TermState::idle; sequence.pause_ended()) {
         make_term(sequence, work);
         const auto pause = sequence.report();
-        lock_.state_->clock().sleep_until(lock_.now() + pause, sequence.stop());
+        lock_.state_->terms.clock.sleep_until(lock_.now() + pause, sequence.stop());
     }
 }
 
 Result Leader::run_once(const Work& work, std::stop_token stop) {
-    detail::TermSequence sequence{options_, lock_.state_->entropy()};
+    detail::TermSequence sequence{options_, lock_.state_->terms.entropy};
     sequence.begin_term(std::move(stop));
     make_term(sequence, work);
     return sequence.outcome();

@@ -70,47 +70,46 @@ namespace redlock::detail {
 /// Whether an acquisition acquires all resources, or one of them, such as the slot of a semaphore.
 enum class Acquires : bool { all, one };
 
+/// What a lock is made of.
+struct LockTerms {
+    Nodes& nodes;
+    Clock& clock;
+    std::vector<std::string> names;  ///< the resources
+    LockOptions options;
+    Acquires acquires = Acquires::all;
+    Entropy& entropy = os_entropy();
+};
+
 class LeaseState : NotCopied {
 public:
-    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, LockOptions options,
-               Acquires acquires = Acquires::all, Entropy& entropy = os_entropy())
-        : nodes_(&nodes),
-          clock_(&clock),
-          names_(std::move(names)),
-          options_(std::move(options)),
-          acquires_(acquires),
-          entropy_(&entropy) {}
+    explicit LeaseState(LockTerms of_lock) : terms(std::move(of_lock)) {}
+
+    const LockTerms terms;
 
     /// Returns false in a child of fork(), which must not use this object.
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
-    Nodes& nodes() const noexcept { return *nodes_; }
-    Clock& clock() const noexcept { return *clock_; }
-    Entropy& entropy() const noexcept { return *entropy_; }
-    const LockOptions& options() const noexcept { return options_; }
-    const std::vector<std::string>& names() const noexcept { return names_; }
-    Acquires acquires() const noexcept { return acquires_; }
     /// With Acquires::one: returns the index of the name that was acquired or tried last.
     std::size_t slot() const noexcept { return slot_; }
     /// Sets slot(). Requires that the lease is free.
     void choose(std::size_t slot) noexcept { slot_ = slot; }
     /// Returns the resources of the lease.
     Resources resources() const noexcept {
-        return acquires_ == Acquires::all ? names_ : Resources{names_}.subspan(slot_, 1);
+        return terms.acquires == Acquires::all ? terms.names : Resources{terms.names}.subspan(slot_, 1);
     }
     /// Returns resources() and the options of the lease.
     algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
     /// Returns these resources and the options of the lease.
     algorithm::LeaseRequest request_for(Resources resources) const noexcept {
-        return {resources,        options_.ttl,  options_.drift_factor,
-                options_.fencing, options_.fair, options_.shared};
+        const auto& options = terms.options;
+        return {resources, options.ttl, options.drift_factor, options.fencing, options.fair, options.shared};
     }
 
     /// Writes LockOptions::holder, a text for people, beside the lock. A shared lock has no such text.
     void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
                          Clock::time_point deadline = Clock::never()) const noexcept {
         if (!lease.shared)
-            algorithm::describe_holder(*nodes_, resources(), lease, options_.holder, ttl, deadline);
+            algorithm::describe_holder(terms.nodes, resources(), lease, terms.options.holder, ttl, deadline);
     }
 
     // ---- For the Lock
@@ -158,9 +157,9 @@ public:
         stop_when_lost_ = std::move(stop_when_lost);
         last_failure_.reset();
         last_extend_error_.reset();
-        const auto now = clock_->now();
-        max_hold_until_ = deadline_after(now, options_.max_hold);
-        lease_.min_hold_until = now + options_.min_hold;
+        const auto now = terms.clock.now();
+        max_hold_until_ = deadline_after(now, terms.options.max_hold);
+        lease_.min_hold_until = now + terms.options.min_hold;
         return ++number_;
     }
 
@@ -186,7 +185,7 @@ public:
         // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
         // that it runs.
         while (stopping.stop_possible() && !stopping.stop_requested())
-            clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
+            terms.clock.sleep_until(terms.clock.now() + std::chrono::microseconds{50}, {});
         return before;
     }
 
@@ -236,9 +235,9 @@ public:
         // After max_hold_until_, no extension is made, not even one that was due before. plan_renewal() does
         // not get the present time. If max_hold_until_ has passed, plan_renewal() gets the earliest instant
         // as its limit, and therefore plans no extension.
-        const bool over = clock_->now() > max_hold_until_;
+        const bool over = terms.clock.now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
-                            over ? Clock::time_point::min() : max_hold_until_, options_.margin);
+                            over ? Clock::time_point::min() : max_hold_until_, terms.options.margin);
     }
 
     /// Updates the lease after a *renewal*, which is an extension by the watchdog. The deadline in `limits`
@@ -263,7 +262,7 @@ public:
     /// Records that an extension could not be sent. It is tried again after a pause.
     void postpone(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) last_failure_ = clock_->now();
+        if (is_current_locked(number)) last_failure_ = terms.clock.now();
     }
 
     /// Reports the loss, unless that was done or must not be done: first requests a stop on lost(), and then
@@ -272,8 +271,9 @@ public:
     void report_loss(std::uint64_t number) noexcept {
         std::unique_lock guard{mutex_};
         if (!will_report_locked(number)) return;
-        const auto now = clock_->now();
-        if (options_.margin == options_.margin.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
+        const auto now = terms.clock.now();
+        if (terms.options.margin == terms.options.margin.zero())
+            lease_.valid_until = std::min(lease_.valid_until, now);
         auto loss = last_extend_error_ ? std::move(*last_extend_error_) : Result{Errc::lost};
         const bool by_limit = state_ == State::live && now >= max_hold_until_;
         loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
@@ -282,7 +282,7 @@ public:
             {.renewals = renewal_context().renewals, .lost_lease = this, .number = number}};
         unlock_and_stop(std::move(guard), State::ending);
         try {
-            if (options_.on_lost && may_call_on_lost(number)) options_.on_lost(loss);
+            if (terms.options.on_lost && may_call_on_lost(number)) terms.options.on_lost(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
         }
     }
@@ -333,17 +333,11 @@ private:
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (state_ == State::ending || state_ == State::unwatched)
             return algorithm::result_of(Errc::lost, std::move(round));
-        round.ended = std::max(round.ended, clock_->now());
+        round.ended = std::max(round.ended, terms.clock.now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
 
     // Constant after construction
-    Nodes* const nodes_;
-    Clock* const clock_;
-    const std::vector<std::string> names_;
-    const LockOptions options_;
-    const Acquires acquires_;
-    Entropy* const entropy_;
     const std::int64_t process_ = this_process();
 
     std::atomic<std::size_t> slot_{0};

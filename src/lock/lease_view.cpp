@@ -15,7 +15,7 @@ std::chrono::nanoseconds LeaseView::remaining() const noexcept {
     if (!in_owning_process()) return std::chrono::nanoseconds::zero();
     // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
     // and the answer would be zero although the lease was valid all the time.
-    const auto now = state_->clock().now();
+    const auto now = state_->terms.clock.now();
     const auto lease = state_->lease();
     return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
 }
@@ -50,25 +50,25 @@ detail::Acquisition LeaseView::acquisition() const {
 }
 
 Clock::time_point LeaseView::now() const noexcept {
-    return state_ ? state_->clock().now() : Clock::time_point{};
+    return state_ ? state_->terms.clock.now() : Clock::time_point{};
 }
 
 std::chrono::milliseconds LeaseView::ttl() const noexcept {
-    return state_ ? state_->options().ttl : std::chrono::milliseconds::zero();
+    return state_ ? state_->terms.options.ttl : std::chrono::milliseconds::zero();
 }
 
 void LeaseView::check_ttl(std::chrono::milliseconds ttl) const {
     if (!state_) return;
-    const auto& nodes = state_->nodes();
-    detail::check_ttl("extend: ttl", ttl, state_->options().drift_factor, nodes.node_timeout(),
+    const auto& nodes = state_->terms.nodes;
+    detail::check_ttl("extend: ttl", ttl, state_->terms.options.drift_factor, nodes.node_timeout(),
                       nodes.quarantine());
 }
 
 algorithm::AcquireLimits LeaseView::acquire_limits() const {
     if (!state_) return {};
-    const auto& [attempts, delay] = state_->options().retry;
+    const auto& [attempts, delay] = state_->terms.options.retry;
     return {.attempts = attempts,
-            .queue_timeout = state_->options().queue_timeout.value_or((attempts - 1) * delay)};
+            .queue_timeout = state_->terms.options.queue_timeout.value_or((attempts - 1) * delay)};
 }
 
 bool LeaseView::in_owning_process() const noexcept {

@@ -19,7 +19,7 @@ namespace {
 template <class Operation, class... Arguments>
 Result run(const std::shared_ptr<detail::LeaseState>& state, const Arguments&... arguments) noexcept {
     try {
-        flow::BlockingOperation operation{state->nodes()};
+        flow::BlockingOperation operation{state->terms.nodes};
         Operation steps{operation, state, arguments...};
         return steps.take_result(flow::run_blocking(operation, steps.run()));
     } catch (...) {
@@ -43,8 +43,8 @@ Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Cl
                     "be a Watchdog, because the lock belongs to no loop");
     detail::require(!options.watchdog || &options.watchdog->clock() == &clock, "LockOptions::watchdog",
                     "made for another clock", "use the clock of the lock");
-    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), std::move(options),
-                                                  acquires, entropy);
+    state_ = std::make_shared<detail::LeaseState>(
+        detail::LockTerms{nodes, clock, std::move(names), std::move(options), acquires, entropy});
 }
 
 Lock::~Lock() {
@@ -82,13 +82,9 @@ void Lock::lock() {
 Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-        if (!detail::has_memory_for([this] {
-                state_ = std::make_shared<detail::LeaseState>(state_->nodes(), state_->clock(),
-                                                              state_->names(), state_->options(),
-                                                              state_->acquires(), state_->entropy());
-            }))
+        if (!detail::has_memory_for([this] { state_ = std::make_shared<detail::LeaseState>(state_->terms); }))
             return Result{std::make_error_code(std::errc::not_enough_memory)};
-    return run<flow::AcquireLock>(state_, limits, state_->nodes().node_timeout());
+    return run<flow::AcquireLock>(state_, limits, state_->terms.nodes.node_timeout());
 }
 
 // ---- Extending

@@ -49,7 +49,7 @@ public:
         /// noexcept for clang++ 14, although this member allocates memory.)
         std::stop_source ended;
 
-        Nodes& nodes() const { return acquisitions.front().state->nodes(); }
+        Nodes& nodes() const { return acquisitions.front().state->terms.nodes; }
         bool has(const LeaseState& lease) const noexcept {
             return std::ranges::any_of(acquisitions,
                                        [&](const auto& it) { return it.state.get() == &lease; });

@@ -61,12 +61,12 @@ public:
 
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
-        auto& worker = worker_for_locked(acquisition.state->nodes());
+        auto& worker = worker_for_locked(acquisition.state->terms.nodes);
         worker.renewals->add(std::move(acquisition));
     }
 
     void remove(const detail::Acquisition& acquisition) noexcept {
-        if (auto* const worker = find(acquisition.state->nodes())) worker->renewals->remove(acquisition);
+        if (auto* const worker = find(acquisition.state->terms.nodes)) worker->renewals->remove(acquisition);
     }
 
 private:

@@ -185,9 +185,13 @@ TEST(AcquireFlow, HasItsFramesInTheOperationIfItAcquiresASlot) {
 TEST(LockOperations, HaveTheirFramesInTheOperation) {
     Contended world;
     auto& clock = world.network.clock();
-    const auto state = std::make_shared<detail::LeaseState>(
-        world.alice, clock, std::vector<std::string>{"r"},
-        LockOptions{.ttl = 10s, .fencing = true, .fair = true}, detail::Acquires::all, world.entropy);
+    const auto state =
+        std::make_shared<detail::LeaseState>(detail::LockTerms{world.alice,
+                                                               clock,
+                                                               {"r"},
+                                                               {.ttl = 10s, .fencing = true, .fair = true},
+                                                               detail::Acquires::all,
+                                                               world.entropy});
     const algorithm::AcquireLimits limits{.attempts = 5, .queue_timeout = 10s};
     flow::BlockingOperation acquiring{world.alice};
     flow::AcquireLock acquire{acquiring, state, limits, 0s};
@@ -208,9 +212,8 @@ TEST(LockOperations, HaveTheirFramesInTheOperation) {
 TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
     for (const bool sent : {false, true}) {
         World world;
-        const auto state = std::make_shared<detail::LeaseState>(
-            world, world.clock, std::vector<std::string>{the_resource}, LockOptions{.ttl = 10s},
-            detail::Acquires::all, world.entropy);
+        const auto state = std::make_shared<detail::LeaseState>(detail::LockTerms{
+            world, world.clock, {the_resource}, {.ttl = 10s}, detail::Acquires::all, world.entropy});
         const algorithm::AcquireLimits limits{.attempts = 1};
         flow::BlockingOperation first{world};
         flow::AcquireLock acquire{first, state, limits, 0s};

@@ -192,7 +192,7 @@ TEST_F(LossReportAfterTwoEvents, HasTheLossThatAnExtensionFoundAfterTheLimit) {
 TEST_F(LossReportAfterTwoEvents, HasTheLossThatARenewalFoundBeforeTheLimit) {
     auto options = watched();
     options.max_hold = 1min;
-    detail::LeaseState lease{world, world.clock, {"a"}, options};
+    detail::LeaseState lease{{world, world.clock, {"a"}, options}};
     auto held = acquired_for(2min);
     held.may_hold_key.reset();  // so a renewal without a vote finds the loss
     const auto number = lease.begin(held, std::stop_source{});
@@ -229,7 +229,7 @@ TEST_F(LossReportAfterTwoEvents, HasNoFailureOfAnEarlierAcquisition) {
 // A holder can be stopped although its lock is not lost, but not after its release has begun.
 TEST_F(LossReportOfAThread, IsNotReplacedByAStopThatIsRequestedAfterTheRelease) {
     for (const bool released : {false, true}) {
-        detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+        detail::LeaseState lease{{world, world.clock, {"a"}, watched()}};
         const auto number = lease.begin(acquired_for(5s), std::stop_source{});
         const auto lost = lease.lost();
         if (released) (void)lease.begin_release(number);
@@ -242,7 +242,7 @@ TEST_F(LossReportOfAThread, IsNotReplacedByAStopThatIsRequestedAfterTheRelease) 
 TEST_F(LossReportAfterTwoEvents, HasAShortenedRoundOnlyIfNothingElseFailed) {
     const auto cause_after = [&](std::initializer_list<Errc> rounds) {
         losses.clear();
-        detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+        detail::LeaseState lease{{world, world.clock, {"a"}, watched()}};
         const auto now = world.clock.now();
         const auto number = lease.begin(acquired_for(5s), std::stop_source{});
         for (const auto cause : rounds) {
@@ -263,7 +263,7 @@ TEST_F(LossReportAfterTwoEvents, HasAShortenedRoundOnlyIfNothingElseFailed) {
 // acquisition.
 TEST_F(LossReportAfterTwoEvents, LeavesThePlanAsBeforeTheFailure) {
     const auto now = world.clock.now();
-    detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+    detail::LeaseState lease{{world, world.clock, {"a"}, watched()}};
     const auto held = acquired_for(5s);
     Tally granted = world.blank_tally();
     for (std::size_t node = 0; node < world.size(); ++node) granted.grant(node);

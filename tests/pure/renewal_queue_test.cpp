@@ -223,7 +223,7 @@ TEST_P(Renewals, HoldALockForEverIfConfigured) {
 // The nodes had no time to reply, so the failure says nothing about them.
 TEST_F(RenewalQueue, RetriesAShortenedRoundAtOnce) {
     const auto now = world.clock.now();
-    detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+    detail::LeaseState lease{{world, world.clock, {"a"}, watched()}};
     const auto number = lease.begin(acquired_for(5s), std::stop_source{});
     const Tally silent{std::make_shared<std::vector<std::string>>(5)};
     lease.apply_renewal(number, {silent, now + 30s, now}, {.deadline = now});
@@ -249,7 +249,7 @@ TEST_P(Renewals, DoNotFollowTheRelease) {
 // A late release of an earlier acquisition must not remove the next acquisition.
 TEST_F(RenewalQueue, DoesNotRemoveALaterAcquisition) {
     const auto state = std::make_shared<detail::LeaseState>(
-        world, world.clock, std::vector<std::string>{the_resource}, watched());
+        detail::LockTerms{world, world.clock, {the_resource}, watched()});
     const auto lease = acquired_for(30s);
     const auto first = state->begin(lease, std::stop_source{});
     queue.add({state, first});

@@ -74,7 +74,7 @@ struct StopDuringARelease : testing::Test {
 
     World world;
     WaitedClock clock;
-    detail::LeaseState state{world, clock, {the_resource}, {}};
+    detail::LeaseState state{{world, clock, {the_resource}, {}}};
     Lease lease{.valid_until = clock.now() + 10s};
 };
 

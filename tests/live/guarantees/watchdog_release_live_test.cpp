@@ -77,7 +77,7 @@ TEST(Watchdog, RequestsNoStopAfterReleaseHasReturned) {
     SlowToExtend nodes;
     Lease lease{.valid_until = Clock::never()};
     ASSERT_FALSE(lease.owner.draw(os_entropy()));
-    detail::LeaseState state{nodes, boot_clock(), {the_resource}, {}};
+    detail::LeaseState state{{nodes, boot_clock(), {the_resource}, {}}};
     std::atomic<int> begun = 0;
     std::atomic<int> ended = 0;
     constexpr int rounds = 20'000;
