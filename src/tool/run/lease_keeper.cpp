@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <utility>
 
 namespace redlock::tool {
 namespace {
@@ -62,23 +64,24 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
 /// other process.
 int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     std::optional<Result> loss;
-    auto options = lock.options();
-    options.on_lost = [&](const Result& result) {
+    const auto& resource = lock.terms.names.front();
+    auto terms = lock.terms;
+    terms.options.on_lost = [&](const Result& result) {
         loss.emplace(Errc::lost);  // remains if there is no memory for the copy
         loss = result;
     };
-    const auto state =
-        std::make_shared<detail::LeaseState>(lock.nodes(), boot_clock(), lock.names(), options);
+    const auto state = std::make_shared<detail::LeaseState>(std::move(terms));
     const auto acquisition = state->begin(lock.lease(), std::stop_source{std::nostopstate});
     detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
     for (auto next_turn = renewals.turn(); !loss; next_turn = renewals.turn())
         if (process.ends_before(next_turn)) break;
     if (loss)
-        say_without_waiting(lock.names().front() + ": " + loss->message() + "; process " +
-                            std::to_string(process.id()) + " goes on without the lock");
+        say_without_waiting(resource + ": " + loss->message() + "; process " + std::to_string(process.id()) +
+                            " goes on without the lock");
     if (!loss || is_gone_from_a_majority(*loss))
-        (void)release_lease(lock.nodes(), lock.resources(), state->lease(acquisition), options.fair);
+        (void)release_lease(lock.terms.nodes, lock.resources(), state->lease(acquisition),
+                            lock.terms.options.fair);
     return loss ? exit_status::lost : 0;
 }
 
@@ -92,7 +95,7 @@ pid_t keep_in_background(WatchedProcess& process, const detail::LeaseState& lock
         leave_caller(process, signals);
         status = keep(lock, process);
     } catch (const std::exception& error) {  // the lease ends by itself
-        say_without_waiting(lock.names().front() + ": the lock is not kept: " + error.what());
+        say_without_waiting(lock.terms.names.front() + ": the lock is not kept: " + error.what());
     }
     ::_exit(status);
 }
