@@ -1,4 +1,4 @@
-// Lists as in the environment variable REDLOCK_NODES, and of Sentinels.
+// Lists of addresses, as in the environment variable REDLOCK_NODES.
 
 #pragma once
 

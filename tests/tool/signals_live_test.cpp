@@ -26,7 +26,8 @@ std::string name_of_signal(const testing::TestParamInfo<int>& it) {
 
 const std::string until_told = "touch $DIR/begun; while :; do sleep 0.01; done";
 
-// Also to all that it has started. The command decides what it makes of them, and of its status.
+// They also reach the processes that the command has started. The command decides what to do about them, and
+// with which status it ends.
 TEST_P(Signals, ArePassedOnToTheCommand) {
     const auto number = std::to_string(GetParam());
     auto tool = world.start_until("begun", "trap 'echo heard; exit 9' " + number +

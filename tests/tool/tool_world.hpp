@@ -40,7 +40,7 @@ struct Outcome {
 /// The command redlock, under way.
 class Tool {
 public:
-    /// The variable BEFORE in the environment may be a script of the shell that is to run before.
+    /// The environment variable BEFORE may have a script of the shell, which then runs before the command.
     Tool(const std::vector<std::string>& arguments, std::vector<std::string> environment,
          const std::string& input = "/dev/null") {
         const auto words =
