@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ public:
     /// mutex is locked until the thread has started. Otherwise exit() could miss a thread that starts while
     /// exit() begins. Throws std::bad_alloc and std::system_error.
     template <class Start>
-    static void start(std::thread& thread, Start start) {
+    static void start(std::jthread& thread, Start start) {
         static const AtExit at_exit;
         auto& list = of_this_process();
         const std::lock_guard guard{list.mutex};
@@ -38,7 +39,7 @@ public:
         start();
     }
 
-    static void remove(std::thread& thread) noexcept {
+    static void remove(std::jthread& thread) noexcept {
         auto* const list = list_.load();
         if (!list || list->process != this_process()) return;
         const std::lock_guard guard{list->mutex};
@@ -59,7 +60,7 @@ private:
         const std::int64_t process = this_process();
         List* of_the_parent = nullptr;  // kept reachable for leak checkers
         std::mutex mutex{};
-        std::vector<std::thread*> threads{};  // guarded by mutex
+        std::vector<std::jthread*> threads{};  // guarded by mutex
     };
 
     /// Returns the list of this process. A child of fork() makes a new one.
@@ -82,13 +83,8 @@ public:
     explicit BackgroundThread(Function function) : function_(std::move(function)) {}
 
     ~BackgroundThread() override {
-        {
-            const std::lock_guard guard{mutex_};
-            stopping_ = true;
-        }
-        changed_.notify_all();
+        thread_.request_stop();  // its destructor joins it
         AtExit::remove(thread_);
-        if (thread_.joinable()) thread_.join();
     }
 
     void start() noexcept override {
@@ -100,7 +96,7 @@ public:
             AtExit::start(thread_, [this] {
                 if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
                 const ScopedSignalBlock blocked;
-                thread_ = std::thread{[this] { run(); }};
+                thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
                 running_ = true;
             });
         } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory, or no thread
@@ -109,13 +105,13 @@ public:
 
 private:
     /// The thread: calls the function when it is due or start() was called, until it has nothing left to do.
-    void run() noexcept {
+    void run(const std::stop_token& stop) noexcept {
         std::unique_lock lock{mutex_};
         for (auto next = clock_.now(); started_ || next < Clock::never();) {
             // The limit prevents an overflow in wait_for() if only start() was called.
             const auto pause = std::min<Clock::duration>(next - clock_.now(), std::chrono::hours{1});
-            changed_.wait_for(lock, pause, [this] { return started_ || stopping_; });
-            if (stopping_) break;
+            changed_.wait_for(lock, stop, pause, [this] { return started_; });
+            if (stop.stop_requested()) break;
             started_ = false;
             lock.unlock();
             try {
@@ -133,12 +129,11 @@ private:
     const Function function_;
 
     std::mutex mutex_{};
-    std::condition_variable changed_{};
+    std::condition_variable_any changed_{};
     // Guarded by mutex_.
     bool started_ = false;  // start() was called since the function was last called
     bool running_ = false;
-    bool stopping_ = false;
-    std::thread thread_{};
+    std::jthread thread_{};  // destroyed first, because it uses the others
 };
 
 }  // namespace
