@@ -254,10 +254,8 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
     for (std::size_t i = 0; i < requests.size(); ++i)
         for (std::size_t node = 0; node < tallies[i].size(); ++node) {
             if (!requests[i].to[node]) continue;
-            auto& report = tallies[i][node];
-            report.sent = sent;
-            report.cause = cause;
-            if (cause != Errc::not_awaited) report.detail = leader_gets_no_processor;
+            sent ? tallies[i].mark_unknown(node, cause) : tallies[i].mark_not_sent(node, cause);
+            if (cause != Errc::not_awaited) tallies[i][node].detail = leader_gets_no_processor;
         }
 }
 
