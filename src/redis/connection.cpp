@@ -513,9 +513,12 @@ void Connection::take_redirection(const PendingReply& command) {
 /// repetitions stays limited (max_release_repeats).
 void Connection::keep_refused(const PendingReply& release) {
     if (!config_.server) return;
+    // For example because it has too few replicas, or could not save its data.
+    const auto cause = detail::cause_of(incoming_);
+    const bool is_for_now = cause == Errc::server_busy || cause == Errc::loading;
     detail::PendingReplies kept;
     const auto keep = [&](const PendingReply& it) {
-        kept.add_repetition(it).repeats = detail::is_refused_for_now(incoming_) ? std::uint8_t{} : it.repeats;
+        kept.add_repetition(it).repeats = is_for_now ? std::uint8_t{} : it.repeats;
     };
     if (incoming_.is_error("TRYAGAIN") && release.resources.size() > 1) {
         // Their slot is being moved. A release of one resource is executed wherever its key is.

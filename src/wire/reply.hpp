@@ -114,14 +114,6 @@ inline bool executes_nothing(const Reply& reply) noexcept {
                                [&](const char* word) { return reply.is_error(word); });
 }
 
-/// Returns true if the server refuses this command for now, for example because it has too few replicas, or
-/// could not save its data.
-inline bool is_refused_for_now(const Reply& reply) noexcept {
-    if (reply.kind != Reply::Kind::error) return false;
-    const auto cause = cause_of(reply);
-    return cause == Errc::server_busy || cause == Errc::loading;
-}
-
 /// Returns true if the reply is an error that may go away by itself.
 inline bool is_transient_error(const Reply& reply) noexcept {
     return reply.kind == Reply::Kind::error && is_transient(cause_of(reply));
