@@ -59,11 +59,6 @@ public:
 
     /// Returns what the caller has to wait for before it calls advance() again.
     PollEntry poll_entry() const noexcept;
-    /// Returns true if this connection has made the entry.
-    bool has_made(const PollEntry& entry) const noexcept {
-        if (state_ == State::resolving) return entry.socket == nullptr && entry.fd == resolution_->fd();
-        return socket_ != nullptr && entry.socket == socket_.get();
-    }
 
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
