@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +19,7 @@ constexpr std::size_t longest_name = 255;        // the longest host name in DNS
 constexpr std::size_t longest_file_path = 4095;  // PATH_MAX without the final NUL
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26'379;
-const std::string tls_fields = "ca_file, certificate, key and server_name";
+const std::string names_of_tls = "ca_file, certificate, key and server_name";
 
 /// Parses one address.
 class Parser {
@@ -118,8 +119,7 @@ private:
         if (is_cluster && !path.empty() && path != "0")
             fail("database", "must be 0, because a Redis Cluster has no other");
         if (!path.empty()) read_database(path);
-        read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
-                   [this](std::string_view field) { return tls_field(field); });
+        read_query(query, endpoint_.tls.enabled ? names_of_tls : "none", tls_fields());
         check_tls();
     }
 
@@ -135,12 +135,12 @@ private:
         std::string user;
         std::string password;
         std::string tls = "yes";
-        read_query(query, "sentinel_user, sentinel_password, and with TLS sentinel_tls, " + tls_fields,
-                   [&](std::string_view field) {
-                       if (field == "sentinel_user") return &user;
-                       if (field == "sentinel_password") return &password;
-                       return field == "sentinel_tls" && endpoint_.tls.enabled ? &tls : tls_field(field);
-                   });
+        auto fields = tls_fields();
+        if (endpoint_.tls.enabled) fields["sentinel_tls"] = &tls;
+        fields["sentinel_user"] = &user;
+        fields["sentinel_password"] = &password;
+        read_query(query, "sentinel_user, sentinel_password, and with TLS sentinel_tls, " + names_of_tls,
+                   fields);
         check_tls();
         if (tls != "yes" && tls != "no") fail("sentinel_tls", "must be yes or no");
         for (auto& sentinel : endpoint_.sentinels) {
@@ -162,21 +162,21 @@ private:
         read(list);
     }
 
-    std::string* tls_field(std::string_view field) {
+    /// The fields that a query may have, and where their values are stored.
+    using Fields = std::map<std::string_view, std::string*>;
+
+    Fields tls_fields() {
         auto& tls = endpoint_.tls;
-        if (!tls.enabled) return nullptr;
-        if (field == "ca_file") return &tls.ca_file;
-        if (field == "certificate") return &tls.certificate;
-        if (field == "key") return &tls.key;
-        return field == "server_name" ? &tls.server_name : nullptr;
+        if (!tls.enabled) return {};
+        return {{"ca_file", &tls.ca_file},
+                {"certificate", &tls.certificate},
+                {"key", &tls.key},
+                {"server_name", &tls.server_name}};
     }
 
-    void check_tls() const {
-        const auto& tls = endpoint_.tls;
-        check_text("ca_file", tls.ca_file, longest_file_path);
-        check_text("certificate", tls.certificate, longest_file_path);
-        check_text("key", tls.key, longest_file_path);
-        check_text("server_name", tls.server_name, longest_name);
+    void check_tls() {
+        for (const auto& [name, text] : tls_fields())
+            check_text(name, *text, name == "server_name" ? longest_name : longest_file_path);
     }
 
     void read_unix(std::string_view rest) {
@@ -190,9 +190,9 @@ private:
         if (!user.empty()) fail("host", "must be empty for a unix socket; write unix:///path");
         endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
         check_text("socket path", endpoint_.unix_socket, 107);  // sun_path without its final NUL
-        std::optional<std::string> database;
-        read_query(query, "db", [&](auto field) { return field == "db" ? &database.emplace() : nullptr; });
-        if (database) read_database(*database);
+        std::string database = "0";
+        read_query(query, "db", {{"db", &database}});
+        read_database(database);
     }
 
     /// Checks a text that appears in one-line messages and is passed to interfaces that stop at a NUL.
@@ -202,15 +202,14 @@ private:
         if (text.size() > longest) fail(part, "is longer than " + std::to_string(longest) + " bytes");
     }
 
-    template <class FieldOf>
-    void read_query(std::string_view query, std::string_view known, FieldOf field_of) {
+    void read_query(std::string_view query, std::string_view known, const Fields& fields) {
         while (!query.empty()) {
             auto pair = detail::cut_word(query, '&');
             const auto name = cut_before(pair, "=");
-            auto* const field = name ? field_of(*name) : nullptr;
-            if (!field)
+            const auto field = name ? fields.find(*name) : fields.end();
+            if (field == fields.end())
                 fail("query", "has an unknown field; known: " + std::string{known}, name.value_or(pair));
-            *field = decoded(*name, pair);
+            *field->second = decoded(*name, pair);
         }
     }
 
