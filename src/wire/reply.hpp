@@ -196,15 +196,13 @@ inline NodeVote number_to_vote(const Command& command, long long number) noexcep
 }
 
 inline NodeVote status_to_vote(const Command& command, const Reply& status, bool scripted) noexcept {
-    if (!scripted)
-        return status.text == "OK" ? NodeVote{Vote::granted}
-                                   : NodeVote{Vote::unknown, Errc::unexpected_reply};
-    if (status.first_word() == "QUARANTINED") return {Vote::unknown, Errc::quarantined};
-    if (properties_of(command.verb).reply != ReplyForm::queue_place)
-        return {Vote::unknown, Errc::unexpected_reply};
-    if (status.text == "RESERVED") return {Vote::granted};
-    if (status.text == "UNSUBSCRIBED") return {Vote::unknown, Errc::lost};
-    if (const auto place = to_place(status)) return {.vote = Vote::refused, .place = *place};
+    const bool queues = scripted && properties_of(command.verb).reply == ReplyForm::queue_place;
+    if (status.text == "OK" && !scripted) return {Vote::granted};
+    if (status.first_word() == "QUARANTINED" && scripted) return {Vote::unknown, Errc::quarantined};
+    if (status.text == "RESERVED" && queues) return {Vote::granted};
+    if (status.text == "UNSUBSCRIBED" && queues) return {Vote::unknown, Errc::lost};
+    const auto place = queues ? to_place(status) : std::nullopt;
+    if (place) return {.vote = Vote::refused, .place = *place};
     return {Vote::unknown, Errc::unexpected_reply};
 }
 
