@@ -42,21 +42,22 @@ const detail::PendingReply* Node::binding_command_of(std::string_view owner) con
     return nullptr;
 }
 
-/// Of several requests, RoundDriver::ask() has excluded those that must follow a draining connection.
-JoinedLink Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
-    const auto& first = requests.front().command;
-    drop_former();  // the rounds of another lane may have learned since refresh() that there is one
+bool Node::could_overtake(const Command& command) const noexcept {
+    return !detail::cleans_up(detail::effect_of(command)) && link_to_follow(command);
+}
+
+JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed) {
+    const auto effect = detail::effect_of(command);
     auto* current = current_link();
-    auto* const draining = requests.size() == 1 ? link_to_follow(first) : nullptr;
+    auto* const draining = detail::cleans_up(effect) ? link_to_follow(command) : nullptr;
     const auto choice = config_.server->choose(
-        {.effect = detail::effect_of(first),
+        {.effect = effect,
          .follows_draining = draining != nullptr,
          .current = current ? current->situation(now) : detail::ConnectionSituation::Current::none,
          .probe = needed},
         now, network_.entropy());
     switch (choice.connection) {
         case ConnectionChoice::Connection::none: return {};
-        case ConnectionChoice::Connection::overtakes: return {.obstacle = detail::earlier_is_pending};
         case ConnectionChoice::Connection::draining: current = draining; break;
         case ConnectionChoice::Connection::current: break;
         case ConnectionChoice::Connection::fresh: current = &replace(current, now); break;

@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,12 +37,10 @@ inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
 struct JoinedLink {
-    /// Null if the node is not asked, because it is not trusted or because of the `obstacle`.
+    /// Null if the node is not asked, because it is not trusted.
     Link* connection = nullptr;
     /// See ConnectionChoice.
     bool worth_waiting_for = false;
-    /// A text for the report if the command must follow another one, and cannot be sent on its connection.
-    const char* obstacle = nullptr;
 };
 
 /// Only one thread at a time may use an object: the one that leads the lane, runs the event loop, or closes
@@ -85,12 +82,15 @@ public:
 
     // ---- The connections
 
-    /// Returns true if the command must follow another one on a draining connection of this node.
-    bool has_to_follow(const Command& command) const noexcept { return link_to_follow(command) != nullptr; }
-    /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
-    /// The user must leave it. If `needed` is true, the outcome of the round depends on this node, so it is
-    /// asked even if it is not trusted.
-    JoinedLink join(std::span<const Request> requests, Clock::time_point now, bool needed);
+    /// Only if Sentinels name the server: breaks the connections to a former master.
+    void drop_former();
+    /// Returns true if the command must follow another one on a draining connection of this node, and cannot,
+    /// because it is no clean-up.
+    bool could_overtake(const Command& command) const noexcept;
+    /// Returns the connection for a round with this command, which could not overtake another one;
+    /// connection_choice.hpp has the table of choices. The user must leave it. If `needed` is true, the
+    /// outcome of the round depends on this node, so it is asked even if it is not trusted.
+    JoinedLink join(const Command& command, Clock::time_point now, bool needed);
     /// `owing` connections have a clean-up (cleans_up()) without a reply whose round is over.
     enum class Polled : bool { all, owing };
     /// Appends an entry for each of these connections that is not broken.
@@ -144,7 +144,6 @@ private:
     bool has_to_sweep() const noexcept;
     bool are_current() const noexcept;
     void drop_unused(Clock::time_point now);
-    void drop_former();
     bool repeat_releases(Clock::time_point now);
     void drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause = {},
               const char* why = "") noexcept;

@@ -54,7 +54,9 @@ std::optional<Clock::time_point> RoundDriver::advance() {
     for (;;) {
         const auto step = round_.next(now_);
         switch (step.kind) {
-            case StepKind::ask: ask(step.node); break;
+            case StepKind::ask:
+                if (join(step.node)) begin(step.node);
+                break;
             case StepKind::give_up: give_up(step); break;
             case StepKind::wait: return step.until;
             case StepKind::done: end(); return std::nullopt;
@@ -63,17 +65,6 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 }
 
 // ---- Steps
-
-void RoundDriver::ask(std::size_t node) {
-    // Several requests are extensions of several leases, and each must follow its own SET.
-    if (round_.requests().size() > 1)
-        for (std::size_t i = 0; i < round_.requests().size(); ++i)
-            if (round_.includes(node, i) &&
-                contacts_[node].node->has_to_follow(round_.requests()[i].command) &&
-                !round_.exclude(node, i, detail::earlier_is_pending, now_))
-                return;
-    if (join(node)) begin(node);
-}
 
 /// Continues with a node after join(). If this round may not write on the connection yet, it is added to
 /// those that wait to write.
@@ -87,14 +78,16 @@ void RoundDriver::begin(std::size_t node) {
         contacts_[node].connection->wait_to_write(*this);
 }
 
-/// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.
+/// Gets a connection to the node, and reports to the round whether there is one. Returns false if not. Before
+/// that, excludes each request that could overtake a command on the way.
 bool RoundDriver::join(std::size_t node) {
-    const auto [connection, worth_waiting_for, obstacle] =
-        contacts_[node].node->join(round_.requests(), now_, round_.needs(node));
-    if (obstacle) {  // The command cannot be sent now. It is the only one, see Node::join().
-        round_.exclude(node, 0, obstacle, now_);
-        return false;
-    }
+    auto& joined = *contacts_[node].node;
+    joined.drop_former();  // the rounds of another lane may have learned since refresh() that there is one
+    for (std::size_t i = 0; i < round_.requests().size(); ++i)
+        if (round_.includes(node, i) && joined.could_overtake(round_.requests()[i].command) &&
+            !round_.exclude(node, i, detail::earlier_is_pending, now_))
+            return false;
+    const auto [connection, worth_waiting_for] = joined.join(command(), now_, round_.needs(node));
     if (!connection) {
         round_.on_postponed(node);
         return false;

@@ -73,7 +73,6 @@ private:
     using Step = detail::QuorumRound::Step;
 
     void end() noexcept;
-    void ask(std::size_t node);
     void begin(std::size_t node);
     bool join(std::size_t node);
     void give_up(const Step& step);

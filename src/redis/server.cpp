@@ -29,7 +29,7 @@ detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::t
     if (in.probe) health_.trust_late_replies();
     in.trusted = health_.trusted();
     // A release is no probe: if it were answered late, the next probe would come after another pause.
-    const bool probes = in.probe && !in.trusted && !in.follows_draining && !detail::cleans_up(in.effect);
+    const bool probes = in.probe && !in.trusted && !detail::cleans_up(in.effect);
     if (probes) health_.begin_probe(now, entropy);
     return detail::choose_connection(in);
 }

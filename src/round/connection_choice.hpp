@@ -46,7 +46,8 @@ inline constexpr std::chrono::seconds max_connecting{1};
 /// The situation in which a command is to be sent.
 struct ConnectionSituation {
     KeyEffect effect{};
-    /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
+    /// A draining connection has an unanswered command that this clean-up must follow (pending_replies.hpp).
+    /// Another command would not be sent.
     bool follows_draining = false;
     /// The state of the current connection. One that is made slowly has been in the making for an eighth of
     /// node_timeout. An overdue one has been in the making for max_connecting, or leads to a server that may
@@ -65,9 +66,8 @@ struct ConnectionSituation {
 
 struct ConnectionChoice {
     enum class Connection : std::uint8_t {
-        none,       ///< The node is left alone, because it is not trusted.
-        overtakes,  ///< The node is not asked, because the command could overtake another.
-        draining,   ///< The draining connection that the command must follow.
+        none,      ///< The node is left alone, because it is not trusted.
+        draining,  ///< The draining connection that the command must follow.
         current,
         fresh  ///< A new connection, which replaces the current one.
     } connection{};
@@ -82,7 +82,6 @@ struct ConnectionChoice {
 ///     command         | situation                          | connection | worth waiting for
 ///     ----------------+------------------------------------+------------+----------------------------
 ///     a clean-up      | follows a draining connection      | draining   | if the node is trusted
-///     another command | follows a draining connection      | overtakes  |
 ///     another command | untrusted, and no probe            | none       |
 ///     a deletion      | untrusted, no current connection   | none       |
 ///     any             | no current connection              | fresh      | if trusted, or for a clean-up
@@ -96,8 +95,7 @@ constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noex
     using enum ConnectionSituation::Current;
     using Connection = ConnectionChoice::Connection;
     const bool release = cleans_up(in.effect);
-    if (in.follows_draining && release) return {Connection::draining, in.trusted};
-    if (in.follows_draining) return {Connection::overtakes, false};
+    if (in.follows_draining) return {Connection::draining, in.trusted};
     if (!release && !in.trusted && !in.probe) return {Connection::none, false};
     if (in.effect == KeyEffect::undescribes && !in.trusted && in.current == none)
         return {Connection::none, false};

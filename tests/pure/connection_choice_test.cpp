@@ -32,14 +32,6 @@ TEST(ConnectionChoice, AReleaseFollowsADrainingConnection) {
                       (ConnectionChoice{Connection::draining, trusted}));
 }
 
-TEST(ConnectionChoice, AnotherCommandDoesNotOvertakeOne) {
-    for_other_commands([](auto effect) {
-        for (const auto state : every_state)
-            EXPECT_EQ(choose_connection({effect, true, state, true, true}),
-                      (ConnectionChoice{Connection::overtakes, false}));
-    });
-}
-
 TEST(ConnectionChoice, AnUntrustedNodeIsAskedOnlyByAProbeOrARelease) {
     for (const auto state : every_state) {
         for_other_commands([&](auto effect) {

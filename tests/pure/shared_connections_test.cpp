@@ -304,8 +304,8 @@ TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
     begin(Verb::query, "r", "A");
     run();
     const std::vector<std::string> resources{"r"};
-    EXPECT_FALSE(group.nodes()[1]->has_to_follow({.resources = resources, .owner = "B"}));
-    EXPECT_TRUE(group.nodes()[1]->has_to_follow({.resources = resources, .owner = "A"}));
+    EXPECT_FALSE(group.nodes()[1]->could_overtake({.resources = resources, .owner = "B"}));
+    EXPECT_TRUE(group.nodes()[1]->could_overtake({.resources = resources, .owner = "A"}));
 }
 
 // ---- Collecting and its bounds
