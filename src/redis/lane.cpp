@@ -36,14 +36,6 @@ public:
 
     void wake() noexcept override { lane_.ready_.add(*this); }
 
-    /// Begins a round that its thread makes itself. The arguments must outlive the round.
-    void begin(std::span<const Request> of_round, const RoundLimits& its_limits,
-               std::span<Tally> its_tallies) {
-        requests = of_round;
-        limits = its_limits;
-        tallies = its_tallies;
-        has_copies = false;
-    }
     /// Makes copies of the arguments, so that another thread can make the round.
     void copy() {
         requests = copies_.copy(requests);
@@ -58,7 +50,7 @@ public:
         failure = nullptr;
         users = 1;
         is_new = true;
-        has_ended = reads_first = false;
+        has_copies = has_ended = reads_first = false;
         waited_ = Waited::not_yet;
     }
 
@@ -87,6 +79,7 @@ public:
         return waited_ == Waited::in_vain;
     }
 
+    // The arguments of ask(), or copies.
     std::span<const Request> requests{};
     RoundLimits limits{};
     std::span<Tally> tallies{};
@@ -129,7 +122,9 @@ Lane::~Lane() = default;
 bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
                Patience patience) {
     auto own = take_asker();
-    own->begin(requests, limits, tallies);
+    own->requests = requests;
+    own->limits = limits;
+    own->tallies = tallies;
     bool is_first = false;
     auto waited = post(*own, is_first);
     if (!waited) return false;
