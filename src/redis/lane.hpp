@@ -138,7 +138,6 @@ public:
     /// While a thread leads, the others may only call functions of the group that read what is constant, or
     /// lock what they use, such as waiter() and notify().
     NodeGroup& group() noexcept { return group_; }
-    const RedisClusters& clusters() const noexcept { return group_.clusters(); }
     /// Ends the background task.
     void end_background_task() noexcept { sender_.reset(); }
 

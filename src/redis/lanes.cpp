@@ -180,7 +180,7 @@ void Lanes::read_late() noexcept {
 
 void Lanes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
-    for (RequestsByServer parts{shared_.clusters(), requests, tallies}; parts.next();)
+    for (RequestsByServer parts{shared_.group().clusters(), requests, tallies}; parts.next();)
         make_round(parts.requests(), limits, parts.tallies());
 }
 

@@ -58,8 +58,6 @@ public:
         : config_(std::move(config)), network_(network), options_(options) {}
 
     const NodeConfig& config() const noexcept { return config_; }
-    std::string name() const { return config_.endpoint.name(); }
-    bool has_sentinels() const noexcept { return config_.has_sentinels(); }
     std::size_t index() const noexcept { return options_.index; }
 
     // ---- If the node is a Redis Cluster, the object is for one of its servers.
@@ -68,7 +66,8 @@ public:
     const std::shared_ptr<RedisCluster>& cluster() const noexcept { return config_.cluster; }
     /// Returns the detail of a failure, with the name of the server if it is one of a Cluster.
     std::string with_server(std::string detail) const {
-        return cluster() ? "server " + name() + (detail.empty() ? "" : ": " + detail) : detail;
+        return cluster() ? "server " + config_.endpoint.name() + (detail.empty() ? "" : ": " + detail)
+                         : detail;
     }
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
     /// If other servers of the Cluster have replaced this one, which has failed, breaks its connections.

@@ -211,7 +211,7 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
         contacts_[node].server = server;
         return false;
     }
-    fail(node, Errc::same_server, "as " + other->node->name());
+    fail(node, Errc::same_server, "as " + other->node->config().endpoint.name());
     return true;
 }
 
@@ -254,7 +254,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, vote.cause, connection.detail());
         return false;
     }
-    if (contacts_[node].node->has_sentinels() && may_be_replaced(vote.cause, reply)) {
+    if (contacts_[node].node->config().has_sentinels() && may_be_replaced(vote.cause, reply)) {
         connection.fail(Errc::connection_failed, connection.quoted(reply.text));
         fail(node, connection.cause(), connection.detail(), /*executed=*/false);
         return false;
