@@ -60,7 +60,7 @@ inline constexpr std::size_t max_resources = 1000;
 
 /// Returns the resources sorted and each once. Throws std::invalid_argument if the list is empty or has more
 /// than max_resources entries, if a name is empty, longer than longest_resource, or the key of the marker of
-/// a quarantine (quarantine.hpp), or if two names collide.
+/// a quarantine (key_names.hpp), or if two names collide.
 REDLOCK_EXPORT std::vector<std::string> checked_resources(std::vector<std::string> resources);
 
 }  // namespace detail

@@ -3,7 +3,6 @@
 #include <redlock/resources.hpp>
 
 #include "../wire/key_names.hpp"
-#include "../wire/quarantine.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -6,7 +6,6 @@
 
 #include "command_form.hpp"
 #include "key_names.hpp"
-#include "quarantine.hpp"
 #include "resp.hpp"
 #include "scripts.hpp"
 #include "verbs.hpp"
@@ -20,6 +19,13 @@ namespace redlock::detail {
 
 /// How long a queue is kept after a waiter has last used it.
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
+
+/// Returns how long a counter of holders (docs/protocol.md, Fencing tokens) is kept: for longer than a node
+/// can be without a vote, because it must not be forgotten while smaller counts can still be given. The day
+/// is for clocks that are wrong by some hours.
+constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
+    return std::chrono::hours{24} + 2 * quarantine;
+}
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {

@@ -1,13 +1,20 @@
-// The names of the keys that belong to a resource, the name that is locked.
+// The names of the keys that belong to a resource, the name that is locked, and that of the marker.
 #pragma once
 
-#include "quarantine.hpp"
 #include "resp.hpp"
 #include "verbs.hpp"
 
 #include <string_view>
 
 namespace redlock::detail {
+
+/// The key of the *marker*, by which a node decides in a quarantine (NodesOptions::quarantine) whether it has
+/// a vote. A node that has lost its data may have forgotten who holds what, so it has no vote until every
+/// lease that it may have forgotten is over (src/wire/lua/quarantine.lua; docs/protocol.md has the reasons).
+///
+/// The value of the key is the identity of the data (the run id, a colon, and the replication id), a colon,
+/// and the instant in microseconds since 1970 by the clock of the server, since which the node has had them.
+inline constexpr std::string_view marker_key = "redlock:since";
 
 /// Returns true if the name has a part in braces, the hash tag. Redis Cluster hashes only this part.
 constexpr bool has_hash_tag(std::string_view resource) noexcept {

@@ -60,7 +60,7 @@ enum class ReplyForm : std::uint8_t {
     text,         ///< Any text grants, and is the report's detail. So the round awaits every trusted node.
 };
 
-/// A key that a script takes for each resource. The marker (quarantine.hpp) is one key for all of them.
+/// A key that a script takes for each resource. The marker (key_names.hpp) is one key for all of them.
 enum class KeyKind : std::uint8_t {
     none,
     resource,

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <string>
 
-#include "wire/quarantine.hpp"
+#include "wire/key_names.hpp"
 
 namespace redlock::test::waiting_end_test {
 namespace {

@@ -5,7 +5,6 @@
 #include "round/cluster_map.hpp"
 #include "text/lock_status.hpp"
 #include "wire/key_names.hpp"
-#include "wire/quarantine.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/resources.hpp>
@@ -262,7 +261,7 @@ private:
             {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
         facts_.marker.emplace();
-        // A marker with another identity belongs to other data (quarantine.hpp).
+        // A marker with another identity belongs to other data (marker_key).
         const auto identity = facts_.info.run_id + ":" + facts_.info.replication_id + ":";
         if (!marker.reply.text.starts_with(identity)) return;
         const auto since = duration_of<microseconds>(marker.reply.text.substr(identity.size()));
