@@ -171,10 +171,8 @@ void NodeGroup::add_late_replies(detail::LateReplies& late) const {
 }
 
 std::size_t NodeGroup::count_unconnected() const noexcept {
-    NodeSet found;
-    for (const auto& node : all_)
-        if (!node->cluster() && node->lacks_connection()) found.set(node->index());
-    return found.count();
+    return static_cast<std::size_t>(std::ranges::count_if(
+        nodes_, [](const Node* it) { return !it->cluster() && it->lacks_connection(); }));
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
