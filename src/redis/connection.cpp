@@ -73,11 +73,18 @@ void Connection::blocking_receive() {
 void Connection::connect() {
     if (resolution_->addresses().empty()) return fail(resolution_->cause(), resolution_->error());
     const auto& addresses = resolution_->addresses();
-    while (tried_addresses_ < addresses.size())
-        if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()])) {
-            moves_on_at_ = end_of_attempt(addresses.size());
-            return finish_connecting();
-        }
+    while (tried_addresses_ < addresses.size()) {
+        const auto& address = addresses[(first_address_ + tried_addresses_++) % addresses.size()];
+        int error = 0;
+        auto socket = network_.connect(address, config_.node_timeout / 2, error);
+        close_socket();  // after connect(), so that the new socket has another number
+        socket_ = std::move(socket);
+        state_ = socket_ ? State::connecting : State::resolving;
+        lacks_descriptor_ = !socket_ && (error == EMFILE || error == ENFILE);
+        moves_on_at_ = end_of_attempt(addresses.size());
+        if (socket_) return finish_connecting();
+        detail_ = errno_message(error);
+    }
     fail_by_network(std::move(detail_));
 }
 
@@ -139,17 +146,6 @@ Clock::time_point Connection::end_of_attempt(std::size_t addresses) const {
     if (untried == 0 || first_address_ / addresses % 2 != 0) return Clock::never();
     const auto time = std::min<Clock::duration>(config_.node_timeout, detail::max_connecting);
     return network_.clock().now() + time / static_cast<int>(untried + 2);
-}
-
-bool Connection::connect_to(const Address& address) {
-    int error = 0;
-    auto socket = network_.connect(address, config_.node_timeout / 2, error);
-    close_socket();  // after connect(), so that the new socket has another number
-    socket_ = std::move(socket);
-    state_ = socket_ ? State::connecting : State::resolving;
-    lacks_descriptor_ = !socket_ && (error == EMFILE || error == ENFILE);
-    if (!socket_) detail_ = errno_message(error);
-    return socket_ != nullptr;
 }
 
 void Connection::finish_connecting() {

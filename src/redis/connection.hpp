@@ -189,7 +189,6 @@ private:
     enum class Step : std::uint8_t { auth, select, servers, ping, info };
 
     void connect();
-    bool connect_to(const Address& address);
     void close_socket() noexcept;
     Clock::time_point end_of_attempt(std::size_t addresses) const;
     void finish_connecting();
