@@ -249,14 +249,12 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (redirected && follow_redirection(node, answer)) return false;
     auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
     if (redirected) vote.cause = Errc::server_busy;
-    if (vote.cause == Errc::unexpected_reply) {
-        connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
-        fail(node, vote.cause, connection.detail());
-        return false;
-    }
-    if (contacts_[node].node->config().has_sentinels() && may_be_replaced(vote.cause, reply)) {
-        connection.fail(Errc::connection_failed, connection.quoted(reply.text));
-        fail(node, connection.cause(), connection.detail(), /*executed=*/false);
+    const bool is_former =
+        contacts_[node].node->config().has_sentinels() && may_be_replaced(vote.cause, reply);
+    if (is_former || vote.cause == Errc::unexpected_reply) {
+        connection.fail(is_former ? Errc::connection_failed : Errc::unexpected_reply,
+                        connection.quoted(reply.text));
+        fail(node, connection.cause(), connection.detail(), /*executed=*/!is_former);
         return false;
     }
     if (!round_.has_replied(node)) contacts_[node].node->server().succeeded();
