@@ -24,7 +24,7 @@ const std::string names_of_tls = "ca_file, certificate, key and server_name";
 /// Parses one address.
 class Parser {
 public:
-    Parser(std::string_view uri, Quotes quotes) : uri_(uri), quotes_(quotes) {}
+    Parser(std::string_view uri, bool may_quote) : uri_(uri), may_quote_(may_quote) {}
 
     Endpoint parse() {
         if (uri_.empty()) fail("address", "is empty");
@@ -55,7 +55,7 @@ private:
         // Only a scheme or the name of a field is ever quoted. In a mistyped address, a part of the password
         // may have been parsed as host, port or path. If the address may contain a password, nothing is
         // quoted at all.
-        if (!value.empty() && quotes_ == Quotes::allowed) text += "\"" + std::string{value} + "\" ";
+        if (!value.empty() && may_quote_) text += "\"" + std::string{value} + "\" ";
         text += problem;
         if (may_cut_password()) text += "; inside a password write %2F for '/', and %3F for '?'";
         throw std::invalid_argument(text);
@@ -300,7 +300,7 @@ private:
     }
 
     std::string_view uri_;
-    Quotes quotes_;
+    bool may_quote_;
     Endpoint endpoint_{};
 };
 
@@ -310,8 +310,8 @@ bool may_have_password(std::string_view text) {
     return text.find('@') != text.npos || text.find("password=") != text.npos;
 }
 
-Endpoint parse_address(std::string_view uri, Quotes quotes) {
-    return Parser{uri, may_have_password(uri) ? Quotes::forbidden : quotes}.parse();
+Endpoint parse_address(std::string_view uri, bool may_quote) {
+    return Parser{uri, may_quote && !may_have_password(uri)}.parse();
 }
 
 void throw_unusable(const Endpoint& endpoint, const std::string& problem) {
@@ -319,7 +319,7 @@ void throw_unusable(const Endpoint& endpoint, const std::string& problem) {
 }
 
 Endpoint Endpoint::parse(std::string_view uri) {
-    return parse_address(uri, Quotes::allowed);
+    return parse_address(uri, true);
 }
 
 std::string Endpoint::name() const {

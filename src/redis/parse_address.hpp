@@ -4,7 +4,6 @@
 
 #include <redlock/endpoint.hpp>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,11 +12,9 @@ namespace redlock {
 /// Returns true if the text has an '@' or "password=".
 bool may_have_password(std::string_view text);
 
-/// Whether an error message may quote a scheme or the name of a field.
-enum class Quotes : std::uint8_t { forbidden, allowed };
-
-/// Does the same as Endpoint::parse(). If the address itself may have a password, nothing is quoted either.
-Endpoint parse_address(std::string_view uri, Quotes quotes);
+/// Does the same as Endpoint::parse(). If `may_quote` is true, an error message may quote a scheme or the
+/// name of a field. If the address itself may have a password, nothing is quoted either.
+Endpoint parse_address(std::string_view uri, bool may_quote);
 
 /// Throws std::invalid_argument with the name of the node, because it cannot be used as its endpoint demands.
 [[noreturn]] void throw_unusable(const Endpoint& endpoint, const std::string& problem);

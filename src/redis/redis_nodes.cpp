@@ -23,8 +23,7 @@ std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
     std::vector<Endpoint> endpoints;
     endpoints.reserve(uris.size());
     for (const auto& uri : uris) try {
-            endpoints.push_back(
-                parse_address(std::invoke(text, uri), secret ? Quotes::forbidden : Quotes::allowed));
+            endpoints.push_back(parse_address(std::invoke(text, uri), !secret));
         } catch (const std::invalid_argument& error) {
             if (uris.size() == 1) throw;
             std::string problem = error.what();

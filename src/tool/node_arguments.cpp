@@ -28,7 +28,7 @@ std::string trimmed(const std::string& text) {
 Endpoint parse(const std::string& uri, std::string_view whole, const std::string& where,
                const std::string& hint = {}) {
     try {
-        return parse_address(uri, may_have_password(whole) ? Quotes::forbidden : Quotes::allowed);
+        return parse_address(uri, !may_have_password(whole));
     } catch (const std::invalid_argument& error) {
         throw std::invalid_argument{where + ": " + error.what() + hint};
     }
