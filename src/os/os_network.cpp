@@ -117,7 +117,8 @@ public:
     }
 
     void drop_unsent() noexcept override {
-        if (open_->in_owning_process()) redlock::drop_unsent(fd_);
+        const linger none{.l_onoff = 1, .l_linger = 0};
+        if (open_->in_owning_process()) ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     }
 
 private:

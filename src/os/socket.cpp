@@ -77,9 +77,4 @@ void make_blocking(int fd, std::chrono::milliseconds longest) {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
 }
 
-void drop_unsent(int fd) {
-    const linger none{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-}
-
 }  // namespace redlock

@@ -41,7 +41,4 @@ private:
 /// Makes a socket of open_socket() blocking. Reading blocks for `longest` at most.
 void make_blocking(int fd, std::chrono::milliseconds longest);
 
-/// Makes close() discard the bytes that the kernel has not sent yet.
-void drop_unsent(int fd);
-
 }  // namespace redlock
