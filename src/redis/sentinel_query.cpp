@@ -83,9 +83,11 @@ public:
         : node_(node),
           stop_(stop),
           network_(network),
-          deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
+          deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)),
+          answers_(node.sentinels->size()) {
         for (const auto& sentinel : *node.sentinels)
             entries_.push_back({.config = &sentinel,
+                                .answer = answers_[entries_.size()],
                                 .connection = std::make_unique<Connection>(
                                     sentinel, network_, sentinel.find_server(),
                                     sentinel.first_address->load(), network_.clock().now())});
@@ -110,7 +112,7 @@ public:
         for (;;) {
             for (auto& it : entries_)
                 if (it.connection) advance(it);
-            const auto counted = count();
+            const auto counted = count_sentinels(answers_);
             if (!counted.master.empty()) return resolve(counted.master);
             std::vector<PollEntry> waited_for;
             for (const auto& it : entries_)
@@ -129,9 +131,9 @@ private:
 
     struct Entry {
         const NodeConfig* config;
+        SentinelAnswer& answer;
         std::unique_ptr<Connection> connection{};  // null once there is nothing more to learn
         Step step = Step::connecting;
-        SentinelAnswer answer{};
     };
 
     // ---- One Sentinel. If there are several entries, it is first asked for its id, so that duplicates are
@@ -213,12 +215,6 @@ private:
 
     // ---- All of them
 
-    SentinelCount count() const {
-        std::vector<SentinelAnswer> answers;
-        for (const auto& it : entries_) answers.push_back(it.answer);
-        return count_sentinels(answers);
-    }
-
     /// Resolves `master`, which is a host and a port in separate lines. The host may be a name, if the
     /// Sentinels announce names.
     Resolution::Found resolve(std::string_view master) {
@@ -254,6 +250,7 @@ private:
     const std::stop_token& stop_;
     Network& network_;
     const Clock::time_point deadline_;
+    std::vector<SentinelAnswer> answers_;  // of the entries
     std::vector<Entry> entries_{};
     std::string reasons_{};
     std::error_code refusal_{};
