@@ -47,15 +47,21 @@ Flow PlaceInQueue::wait(Clock::time_point until) {
     return wait_within_limits();
 }
 
+/// If an attempt is due before the turn of this waiter comes, ends with `attempt`.
 Flow PlaceInQueue::wait_within_limits() {
     wake_ = Wake::over;
+    if (!waiter_) waiter_ = nodes().waiter();
     while (now_is_before(limits_.deadline) && wake_ == Wake::over) {
-        {
-            const auto waiting = await_turn();
-            co_await waiting;
-        }
-        if (wake_ == Wake::attempt || !now_is_before(limits_.deadline)) break;
-        {
+        if (waiter_) {
+            turn_.attempt_due = timing_.attempt_due();
+            const bool had_turn = turn_.has_come;
+            co_await wait_for(PendingTurn{waiter_.get(), &turn_});
+            if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
+            if (!now_is_before(limits_.deadline)) break;
+            if (!turn_.has_come) {
+                wake_ = Wake::attempt;
+                break;
+            }
             const auto finding = find_home();
             co_await finding;
         }
@@ -66,24 +72,9 @@ Flow PlaceInQueue::wait_within_limits() {
     co_return std::error_code{};
 }
 
-/// Waits for the turn of this waiter. `wake_` is `attempt` afterwards if an attempt is due earlier.
-Flow PlaceInQueue::await_turn() {
-    if (!waiter_) waiter_ = nodes().waiter();
-    if (!waiter_) co_return std::error_code{};
-    turn_.attempt_due = timing_.attempt_due();
-    const bool had_turn = turn_.has_come;
-    co_await wait_for(PendingTurn{waiter_.get(), &turn_});
-    if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
-    if (turn_.has_come) co_return std::error_code{};
-    if (now_is_before(limits_.deadline)) wake_ = Wake::attempt;
-    co_return std::error_code{};
-}
-
 /// Makes sure that the waiter listens at a home node (docs/waiting.md, Another home node). `listens_` is
 /// false afterwards if there is none.
 Flow PlaceInQueue::find_home() {
-    listens_ = false;
-    if (!waiter_) co_return std::error_code{};
     const auto home = waiter_->home();
     const bool may_stay = state_ != State::away && homes_[home];
     const auto earlier = homes_ & ~(NodeSet{}.set() << home);

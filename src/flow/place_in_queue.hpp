@@ -92,7 +92,6 @@ private:
 
     // The steps of a wait.
     Flow wait_within_limits();
-    Flow await_turn();
     Flow find_home();
     Flow ask_and_sleep();
     Flow await_message();
