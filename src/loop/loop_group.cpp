@@ -19,7 +19,7 @@ static_assert(RoundPlaces::size <= detail::max_collected_commands);
 void FormerGroups::add(std::shared_ptr<LoopGroup> group) {
     const std::lock_guard guard{mutex_};
     drop_done_locked();
-    if (!closed_) groups_.push_back(std::move(group));
+    groups_.push_back(std::move(group));
 }
 
 void FormerGroups::unused(LoopGroup& group) noexcept {
@@ -36,7 +36,6 @@ void FormerGroups::close(Lanes& threads) noexcept {
     std::vector<std::shared_ptr<LoopGroup>> groups;
     {
         const std::lock_guard guard{mutex_};
-        closed_ = true;
         groups.swap(groups_);
     }
     std::vector<NodeGroup*> nodes;
@@ -189,7 +188,7 @@ void LoopGroup::detach() noexcept {
     (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
         (void)NodeGroup::send_the_rest(std::array{&group_}, clock().now() + std::chrono::milliseconds{1},
                                        true);
-        former_->add(shared_from_this());
+        if (const auto former = former_.lock()) former->add(shared_from_this());
     });
 }
 

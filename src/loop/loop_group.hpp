@@ -26,25 +26,18 @@ class LoopGroup;
 class FormerGroups {
 public:
     /// Keeps the group until close(). Each later call of this function or of unused() drops the groups that
-    /// no lock uses, and that have nothing left to send or were detached more than a node_timeout ago. Does
-    /// nothing after close().
+    /// no lock uses, and that have nothing left to send or were detached more than a node_timeout ago.
     void add(std::shared_ptr<LoopGroup> group);
     /// Records that no lock uses the group any more.
     void unused(LoopGroup& group) noexcept;
     /// Sends the unsent releases of all groups, and those of the threads, see Lanes::close().
     void close(Lanes& threads) noexcept;
-    bool closed() const noexcept {
-        const std::lock_guard guard{mutex_};
-        return closed_;
-    }
 
 private:
     void drop_done_locked() noexcept;
 
-    mutable std::mutex mutex_{};
-    // Guarded by mutex_.
-    std::vector<std::shared_ptr<LoopGroup>> groups_{};
-    bool closed_ = false;
+    std::mutex mutex_{};
+    std::vector<std::shared_ptr<LoopGroup>> groups_{};  // guarded by mutex_
 };
 
 /// A base class of the group, so that `scheduler` exists before the base class Task, which needs it.
@@ -59,7 +52,7 @@ public:
     /// Does no I/O. `loop` must exist until detach() is called or the group is destroyed.
     LoopGroup(std::shared_ptr<Scheduler> of_loop, EventLoop& loop, const std::vector<NodeConfig>& configs,
               const NodesOptions& options, std::shared_ptr<Network> system,
-              std::shared_ptr<FormerGroups> former)
+              std::weak_ptr<FormerGroups> former)
         : SchedulerOwner{std::move(of_loop)},
           Task(*SchedulerOwner::scheduler),
           former_(std::move(former)),
@@ -74,8 +67,10 @@ public:
     std::unique_ptr<WaiterInSteps> waiter() override;
     void on_ready(int fd) override;
     void detach() noexcept override;
-    void unused() noexcept override { former_->unused(*this); }
-    bool nodes_are_gone() const noexcept override { return former_->closed(); }
+    void unused() noexcept override {
+        if (const auto former = former_.lock()) former->unused(*this);
+    }
+    bool nodes_are_gone() const noexcept override { return former_.expired(); }
 
     /// Returns the nodes, which FormerGroups closes after detach().
     NodeGroup& nodes() noexcept { return group_; }
@@ -93,7 +88,7 @@ private:
     void take_ready();
     Clock::time_point find_connections_to_watch();
 
-    const std::shared_ptr<FormerGroups> former_;
+    const std::weak_ptr<FormerGroups> former_;  // belongs to the RedisNodes
     LoopNetwork network_;
     NodeGroup group_;
     Listeners listeners_{*SchedulerOwner::scheduler, *this, *this, group_.listeners(), group_.node_timeout()};
