@@ -39,8 +39,10 @@ public:
     /// The leases that are extended in one round, and that round. A batch has all that end_batch() needs, so
     /// that end_batch() allocates nothing.
     struct Batch {
-        std::vector<Acquisition> acquisitions{};
-        std::vector<Lease> leases{};
+        struct Extended : Acquisition {
+            Lease lease;  // when the batch began
+        };
+        std::vector<Extended> leases{};
         std::vector<Request> requests{};
         std::vector<Tally> tallies{};
         RoundLimits limits{};
@@ -49,18 +51,9 @@ public:
         /// noexcept for clang++ 14, although this member allocates memory.)
         std::stop_source ended;
 
-        Nodes& nodes() const { return acquisitions.front().state->terms.nodes; }
+        Nodes& nodes() const { return leases.front().state->terms.nodes; }
         bool has(const LeaseState& lease) const noexcept {
-            return std::ranges::any_of(acquisitions,
-                                       [&](const auto& it) { return it.state.get() == &lease; });
-        }
-
-        /// Writes the holder descriptions anew, because they expire with the old ttl. No reply is awaited.
-        void describe_holders() const noexcept {
-            for (std::size_t i = 0; i < acquisitions.size(); ++i) {
-                const auto& state = *acquisitions[i].state;
-                state.describe_holder(leases[i], state.request().ttl, limits.deadline);
-            }
+            return std::ranges::any_of(leases, [&](const auto& it) { return it.state.get() == &lease; });
         }
     };
 
@@ -128,16 +121,24 @@ public:
     bool has_batch() const noexcept { return batch_.has_value(); }
 
     /// Goes on with the round of the batch by a call of `ask`, which returns true once the round is over. The
-    /// batch then ends: each lease gets its votes. If the round has failed without votes, the leases are
-    /// tried again after a pause.
+    /// batch then ends: each lease gets its votes, and the holder descriptions are written anew, because they
+    /// expire with the old ttl. If the round has failed without votes, the leases are tried again after a
+    /// pause.
     template <class Ask>
     void go_on(Ask ask) noexcept {
         try {
             if (!ask(*batch_)) return;
-            apply_votes();
-            batch_->describe_holders();
+            const auto ended = clock_->now();
+            for (std::size_t i = 0; i < batch_->leases.size(); ++i) {
+                const auto& it = batch_->leases[i];
+                const auto until = algorithm::valid_until(batch_->start, it.state->request());
+                it.state->apply_renewal(it.number, {std::move(batch_->tallies[i]), until, ended},
+                                        batch_->limits);
+            }
+            for (const auto& it : batch_->leases)
+                it.state->describe_holder(it.lease, it.state->terms.options.ttl, batch_->limits.deadline);
         } catch (...) {  // no memory, or a Nodes of the user that throws
-            for (const auto& [lease, number] : batch_->acquisitions) lease->postpone(number);
+            for (const auto& it : batch_->leases) it.state->postpone(it.number);
         }
         end_batch();
     }
@@ -219,13 +220,12 @@ private:
         const auto size = extended.size();
         Batch batch;
         batch.limits.deadline = next_loss;
-        batch.acquisitions.reserve(size);
         batch.leases.reserve(size);  // the requests have views of their owners
         batch.requests.reserve(size);
         for (const auto* const entry : extended) {
-            const auto& [state, number] = batch.acquisitions.emplace_back(entry->acquisition);
-            const auto& lease = batch.leases.emplace_back(state->lease(number));
-            batch.requests.push_back(algorithm::extend_request(state->request(), lease));
+            const auto& [state, number] = entry->acquisition;
+            batch.leases.push_back({entry->acquisition, state->lease(number)});
+            batch.requests.push_back(algorithm::extend_request(state->request(), batch.leases.back().lease));
         }
         batch.tallies.assign(size, batch.nodes().blank_tally());
         batch.start = clock_->now();
@@ -240,16 +240,6 @@ private:
             if (now < entry.plan.extend_by) continue;
             entry.acquisition.state->postpone(entry.acquisition.number);
             entry.plan = entry.new_plan();
-        }
-    }
-
-    /// Applies the votes of the round to each lease.
-    void apply_votes() {
-        const auto ended = clock_->now();
-        for (std::size_t i = 0; i < batch_->acquisitions.size(); ++i) {
-            const auto& [state, number] = batch_->acquisitions[i];
-            const auto until = algorithm::valid_until(batch_->start, state->request());
-            state->apply_renewal(number, {std::move(batch_->tallies[i]), until, ended}, batch_->limits);
         }
     }
 
