@@ -156,19 +156,15 @@ void grant_unknown(Tally& raised, const NodeSet& counted) {
 /// Corrects the votes in `tally` after nodes have refused the token. If a node has reported its own count,
 /// this count replaces the one that came with its grant. (They can differ if the lock is shared, because the
 /// node may have counted other readers meanwhile.) A node that has lost the key of this client no longer
-/// grants.
-void take_own_counts(Tally& tally, const Tally& raised) {
-    for (std::size_t node = 0; node < tally.size(); ++node)
+/// grants. The votes of the nodes that had counted up to the token are rejected, because their counts are
+/// wrong.
+void correct_votes(Tally& tally, const Tally& raised, const NodeSet& counted) {
+    for (std::size_t node = 0; node < tally.size(); ++node) {
         if (own_count_in_refusal(raised[node]))
             tally.grant(node, raised[node].count);
         else if (raised[node].vote == Vote::refused)
             tally.refuse(node);
-}
-
-/// Rejects the votes of these nodes, because their counts are wrong.
-void reject_counts(Tally& tally, const NodeSet& nodes) {
-    for (std::size_t node = 0; node < tally.size(); ++node) {
-        if (!nodes[node]) continue;
+        if (!counted[node]) continue;
         tally[node].detail = "counts " + std::to_string(tally[node].count) + ", far ahead of the other nodes";
         tally.mark_unknown(node, Errc::unexpected_reply);
     }
@@ -236,8 +232,7 @@ Flow Attempt::confirm_fencing_token() {
             round_.tally = std::move(raised);
             co_return outcome_of_confirmation(round_, limits_);
         }
-        take_own_counts(round_.tally, raised);
-        reject_counts(round_.tally, counted);
+        correct_votes(round_.tally, raised, counted);
         accepted &= ~counted;
         if (round_.tally.granted() < needed) co_return Errc::no_quorum;
     }
