@@ -35,6 +35,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/memory.hpp>
 #include <redlock/detail/not_copied.hpp>
 #include <redlock/nodes.hpp>
 
@@ -291,9 +292,14 @@ protected:
     /// Returns the nodes. A flow must not call Nodes::ask(), because it would wait.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
     /// Sends a command whose replies nobody awaits, outside a round. Waits for connections until `deadline`
-    /// at the latest.
-    void send(const Request& request, Clock::time_point deadline = Clock::never()) const {
-        (void)nodes().ask(request, {.deadline = deadline, .awaits_answers = false});
+    /// at the latest. Returns false if there is no memory.
+    bool send(const Request& request, Clock::time_point deadline = Clock::never()) const noexcept {
+        try {
+            return detail::has_memory_for(
+                [&] { (void)nodes().ask(request, {.deadline = deadline, .awaits_answers = false}); });
+        } catch (...) {  // a Nodes of the user that throws
+            return true;
+        }
     }
 
     /// Makes an object in the memory of the operation, from the value that `make` returns.

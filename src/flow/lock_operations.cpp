@@ -91,18 +91,9 @@ Flow AcquireLock::run() {
     const auto start = clock.now();
     const auto until = deadline_after(start, longest_undo_);
     const std::stop_token no_stop;
-    for (auto now = start; !has_undone() && now < until; now = clock.now())
+    for (auto now = start; !send_unreleased() && now < until; now = clock.now())
         co_await pause(clock, now + std::max<Clock::duration>((now - start) / 4, 1ms), no_stop);
     std::rethrow_exception(failure);
-}
-
-/// Returns false if there is no memory to send what is left to do.
-bool AcquireLock::has_undone() noexcept {
-    try {
-        return detail::has_memory_for([this] { send_unreleased(); });
-    } catch (...) {  // a Nodes of the user that throws
-        return true;
-    }
 }
 
 Flow AcquireLock::acquire() {

@@ -37,11 +37,13 @@ public:
     Result take_result(std::error_code error) noexcept {
         return before_.empty() ? Result{error} : release_.take_result(error);
     }
-    /// Sends the release that is left to do if run() has not ended. Does not wait for the replies.
-    void send_unreleased() {
-        if (lease_.empty()) return;
-        send(release_.request_at(state_->terms.clock.now()));
+    /// Sends the release that is left to do if run() has not ended. Does not wait for the replies. Returns
+    /// false if there is no memory.
+    bool send_unreleased() noexcept {
+        if (lease_.empty()) return true;
+        const bool sent = send(release_.request_at(state_->terms.clock.now()));
         state_->describe_holder(before_, {});  // deletes the description
+        return sent;
     }
 
 private:
@@ -94,16 +96,17 @@ public:
         return acquire_ ? acquire_->take_result() : Result{error};
     }
     /// Sends each command that is left to do if run() was destroyed, see Acquire. Does not wait for the
-    /// replies. If the function throws, it can be called again.
-    void send_unreleased() {
+    /// replies. Returns false if there is no memory. It can then be called again.
+    bool send_unreleased() noexcept {
         if (earlier_) return earlier_->send_unreleased();
+        bool sent = true;
         if (acquire_ && !has_begun_)
-            acquire_->for_each_unreleased([this](const Request& request) { send(request); });
+            acquire_->for_each_unreleased([&](const Request& request) { sent = sent && send(request); });
+        return sent;
     }
 
 private:
     Flow acquire();
-    bool has_undone() noexcept;
 
     const std::shared_ptr<detail::LeaseState> state_;
     const algorithm::AcquireLimits limits_;

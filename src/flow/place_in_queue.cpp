@@ -199,16 +199,13 @@ void PlaceInQueue::collect_refusals() {
 // ---- Leaving the queue
 
 void PlaceInQueue::leave() noexcept {
-    try {
-        leave_queue();
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
-    }
+    leave_queue();
     waiter_.reset();  // gives its listener back
 }
 
-/// Takes the ticket out of the queue of the home node, if it may be there. If this throws, the ticket is
-/// still `unreleased()`.
-void PlaceInQueue::leave_queue() {
+/// Takes the ticket out of the queue of the home node, if it may be there. If there is no memory, the queue
+/// removes the ticket by itself.
+void PlaceInQueue::leave_queue() noexcept {
     if (const auto withdrawal = unreleased()) send(*withdrawal, limits_.deadline);
     state_ = State::away;
     ticket_.clear();

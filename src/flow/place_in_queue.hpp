@@ -61,7 +61,7 @@ public:
     Flow wait(Clock::time_point until);
     Wake wake() const noexcept { return wake_; }
 
-    /// Leaves the queue for good. Swallows failures, because the queue removes the ticket by itself.
+    /// Leaves the queue for good.
     void leave() noexcept;
 
     /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the
@@ -102,7 +102,7 @@ private:
     bool now_is_before(Clock::time_point until) const noexcept {
         return !limits_.stop.stop_requested() && clock_.now() < until;
     }
-    void leave_queue();
+    void leave_queue() noexcept;
     Request withdrawal_of(std::string_view ticket) noexcept;
     void begin_to_listen();
     void record_departure(const NodeReport& home);
