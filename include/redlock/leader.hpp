@@ -177,7 +177,6 @@ public:
 
 private:
     void make_term(detail::TermSequence& sequence, const Work& work);
-    void lead(detail::TermSequence& sequence, const Work& work);
 
     LeaderOptions options_;
     std::unique_ptr<Watchdog> watchdog_;  // null if the options have one

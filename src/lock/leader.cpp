@@ -84,19 +84,15 @@ void Leader::make_term(detail::TermSequence& sequence, const Work& work) {
     auto result = lock_.acquire_within(
         {.attempts = options_.retry.attempts, .stop = sequence.stop(), .wait_while_held = true});
     sequence.campaigned(std::move(result), lock_.remaining());
-    if (sequence.state() == TermState::leading) lead(sequence, work);
+    if (sequence.state() == TermState::leading) try {
+            const Term term{lock_.acquisition()};
+            const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};
+            work(term);
+            sequence.work_ended(term.lost());
+        } catch (...) {
+            sequence.work_failed(std::current_exception());
+        }
     if (sequence.state() == TermState::resigning) sequence.released(lock_.release());
-}
-
-void Leader::lead(detail::TermSequence& sequence, const Work& work) {
-    const Term term{lock_.acquisition()};
-    const std::stop_callback on_stop{sequence.stop(), [&] { term.request_stop(); }};
-    try {
-        work(term);
-        sequence.work_ended(term.lost());
-    } catch (...) {
-        sequence.work_failed(std::current_exception());
-    }
 }
 
 }  // namespace redlock

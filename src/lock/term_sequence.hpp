@@ -38,7 +38,6 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 ///     resigning   | releases the lock    | released() → resigned
 ///                 |                      | work_failed() → resigning, with the exception
 ///     resigned    | looks at the outcome | report() → pausing, or idle if it throws
-///                 |                      | outcome() → idle
 ///     pausing     | waits for the pause  | pause_ended(): a stop is requested → idle
 ///                 |                      | otherwise → campaigning
 ///
@@ -104,8 +103,8 @@ public:
 
     /// Returns the result of the term, or throws the exception of the work.
     Result outcome() {
-        state_ = State::idle;
-        return take_outcome();
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+        return std::move(result_);
     }
 
     /// Reports the outcome of the term to the functions of the user. They may call end(). Returns the pause
@@ -146,15 +145,10 @@ private:
         failure_ = nullptr;
     }
 
-    Result take_outcome() {
-        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-        return std::move(result_);
-    }
-
     /// Returns how often the pause doubles.
     int report_outcome() {
         try {
-            const auto result = take_outcome();
+            const auto result = outcome();
             if (result) errors_ = 0;
             if (!result && options_.on_failure && !stop_.stop_requested()) options_.on_failure(result);
             return 0;

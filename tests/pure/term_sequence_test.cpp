@@ -95,7 +95,6 @@ constexpr Call work_failed{"work_failed", [](Sequence& its) { its.it.work_failed
 constexpr Call released{"released", [](Sequence& its) { its.it.released(success); }};
 constexpr Call not_released{"not_released", [](Sequence& its) { its.it.released(no_quorum); }};
 constexpr Call report{"report", [](Sequence& its) { (void)its.it.report(); }};
-constexpr Call outcome{"outcome", [](Sequence& its) { (void)its.it.outcome(); }};
 constexpr Call pause_ended{"pause_ended", [](Sequence& its) { its.it.pause_ended(); }};
 constexpr Call pause_stopped{"pause_stopped", [](Sequence& its) {
                                  its.stop.request_stop();
@@ -121,7 +120,6 @@ constexpr Row rows[] = {
     {State::resigning, not_released, State::resigned},
     {State::resigning, work_failed, State::resigning},
     {State::resigned, report, State::pausing},
-    {State::resigned, outcome, State::idle},
     {State::pausing, pause_ended, State::campaigning},
     {State::pausing, pause_stopped, State::idle},
     {State::campaigning, end, State::idle},
