@@ -85,19 +85,14 @@ Flow PlaceInQueue::find_home() {
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
-    leave_queue();  // of the former home node: begin_to_listen() comes later
-    begin_to_listen();
-    co_return std::error_code{};
-}
-
-/// Is called when the waiter has subscribed at another home node.
-void PlaceInQueue::begin_to_listen() {
+    leave_queue();  // of the former home node, which `terms_` still names
     ticket_ = waiter_->new_ticket();
     state_ = State::listening;
     terms_.ticket = ticket_;
     terms_.home = waiter_->home();
     refusals_.clear();
     timing_.arrive(clock_.now());
+    co_return std::error_code{};
 }
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this

@@ -104,7 +104,6 @@ private:
     }
     void leave_queue() noexcept;
     Request withdrawal_of(std::string_view ticket) noexcept;
-    void begin_to_listen();
     void record_departure(const NodeReport& home);
     void lose_connection();
     void lose_subscription();
