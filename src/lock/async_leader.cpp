@@ -25,8 +25,7 @@ public:
     Impl(AsyncNodes& nodes, std::string resource, LeaderOptions options)
         : Member(nodes.context_),
           options_(std::move(options)),
-          lock_(nodes, std::move(resource),
-                detail::lock_options(options_, loop_watchdog(), context->nodes())) {}
+          lock_(nodes, std::move(resource), detail::lock_options(options_, loop_watchdog(), *context)) {}
 
     void run(Work work, Done done);
     void cancel() noexcept;

@@ -223,13 +223,12 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions opti
 AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
                      detail::Acquires acquires)
     : context_(nodes.context_) {
-    auto& of_loop = context_->nodes();
-    detail::check_lock(options, of_loop, names);
+    detail::check_lock(options, *context_, names);
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
     if (options.watchdog) options.watchdog = &context_->renewals();
     state_ = std::make_shared<detail::LeaseState>(detail::LockTerms{
-        of_loop, context_->clock(), std::move(names), std::move(options), acquires, context_->entropy()});
+        *context_, context_->clock(), std::move(names), std::move(options), acquires, context_->entropy()});
     impl_ = std::make_shared<Impl>(context_, state_);
 }
 

@@ -23,9 +23,10 @@ private:
 }  // namespace
 
 Context::Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
-    : loop_(&loop),
+    : Nodes(Like{nodes}),
+      loop_(&loop),
       entropy_(entropy),
-      nodes_(nodes, *this),
+      has_cluster_(nodes.has_cluster()),
       scheduler_(std::make_shared<Scheduler>(loop, clock)),
       renewals_(*this) {
     const auto* const required = nodes.required_clock();
@@ -63,18 +64,18 @@ void Context::shut_down() noexcept {
     scheduler_->detach();
 }
 
-void LoopNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+void Context::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     /// The rounds are not continued, so nobody has to be woken.
     struct Nobody final : Task {
         using Task::Task;
         void proceed() override {}
     };
-    Nobody nobody{context_.scheduler()};
-    if (const auto round = context_.rounds().begin(nobody, requests, limits, tallies)) (void)round->advance();
+    Nobody nobody{scheduler()};
+    if (const auto round = rounds_->begin(nobody, requests, limits, tallies)) (void)round->advance();
 }
 
-std::unique_ptr<Waiter> LoopNodes::waiter() {
-    return context_.rounds().waiter();
+std::unique_ptr<Waiter> Context::waiter() {
+    return rounds_->waiter();
 }
 
 }  // namespace redlock::loop

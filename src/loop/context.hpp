@@ -23,28 +23,6 @@ namespace redlock::loop {
 
 class Context;
 
-/// The nodes as the operations of a loop see them. It does not refer to the Nodes of the user, which may be
-/// destroyed while operations are under way.
-class LoopNodes final : public Nodes {
-public:
-    LoopNodes(const Nodes& nodes, Context& context)
-        : Nodes(Like{nodes}), context_(context), has_cluster_(nodes.has_cluster()) {}
-
-    bool has_cluster() const noexcept override { return has_cluster_; }
-
-    /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
-    /// holder descriptions, the releases at the shutdown, and those after a flow has failed. All other rounds
-    /// are made by a RoundRunner.
-    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
-    using Nodes::ask;
-    /// Returns a WaiterInSteps, whose functions only a LoopFront calls.
-    std::unique_ptr<Waiter> waiter() override;
-
-private:
-    Context& context_;
-    const bool has_cluster_;
-};
-
 /// A base class of Member, so that the context exists before the base class Task, which needs its scheduler.
 struct ContextOwner {
     const std::shared_ptr<Context> context;
@@ -62,10 +40,12 @@ protected:
     explicit Member(std::shared_ptr<Context> of_loop);
 };
 
-class Context final : private EventLoop::Handler, detail::NotCopied {
+/// It is also the Nodes of the operations. It does not refer to the Nodes of the user, which may be destroyed
+/// while operations are under way.
+class Context final : public Nodes, private EventLoop::Handler {
 public:
     Context(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
-    ~Context() {
+    ~Context() override {
         shut_down();
         rounds_->unused();
     }
@@ -73,12 +53,24 @@ public:
     bool in_owning_process() const noexcept override { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }
     void shut_down() noexcept;
-    /// Compares the address of the first name, which belongs to one Nodes of the user. `nodes_` keeps the
+    /// Compares the address of the first name, which belongs to one Nodes of the user. This object keeps the
     /// names, so no other Nodes can have them at this address, even if it is made at the address of a
     /// destroyed one.
-    bool is_of(const Nodes& nodes) const noexcept { return nodes.name(0).data() == nodes_.name(0).data(); }
+    bool is_of(const Nodes& nodes) const noexcept { return nodes.name(0).data() == name(0).data(); }
 
-    Nodes& nodes() noexcept { return nodes_; }
+    // ---- As Nodes
+
+    bool has_cluster() const noexcept override { return has_cluster_; }
+    /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
+    /// holder descriptions, the withdrawals of tickets, the releases at the shutdown, and those after a flow
+    /// has failed. All other rounds are made by a RoundRunner.
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
+    using Nodes::ask;
+    /// Returns a WaiterInSteps, whose functions only a LoopFront calls.
+    std::unique_ptr<Waiter> waiter() override;
+
+    // ---- Its parts
+
     Renewals& renewals() noexcept { return renewals_; }
     Clock& clock() const noexcept { return scheduler_->clock(); }
     Entropy& entropy() const noexcept { return entropy_; }
@@ -97,7 +89,7 @@ private:
     const std::int64_t process_ = this_process();
     EventLoop* loop_;  // null after shut_down()
     Entropy& entropy_;
-    LoopNodes nodes_;
+    const bool has_cluster_;
     std::shared_ptr<Scheduler> scheduler_;
     std::shared_ptr<Rounds> rounds_;
     RoundPlaces places_{};

@@ -71,7 +71,7 @@ public:
     void end_round() noexcept { rounds_.end(); }
 
 private:
-    /// The nodes of a loop have no other waiters (LoopNodes::waiter()).
+    /// The nodes of a loop have no other waiters (Context::waiter()).
     static WaiterInSteps& in_steps(Waiter& waiter) noexcept { return static_cast<WaiterInSteps&>(waiter); }
 
     Task& task_;
@@ -85,7 +85,7 @@ class FlowJob final : public Job {
 public:
     template <class... Arguments>
     FlowJob(Context& context, Task& task, const Arguments&... arguments)
-        : frames_(context.nodes()), steps_(frames_, arguments...), front_(context, task) {}
+        : frames_(context), steps_(frames_, arguments...), front_(context, task) {}
 
     bool advance() override {
         if (!flow_) frames_.start(flow_.emplace(steps_.run()));
