@@ -45,32 +45,20 @@ private:
     net::execution_context* context_;
 };
 
-/// The memory for one wait or one posted handler at a time, so that Asio needs no other memory for it. The
-/// handler may own it, because an operation of Asio moves the handler out before it frees the memory.
+/// The memory for one wait or one posted handler, so that Asio needs no other memory for it. When the
+/// operation is over, resource.release() makes the memory free for the next one. The handler may own it,
+/// because an operation of Asio moves the handler out before it frees the memory.
 template <std::size_t size>
-class ReservedMemory final : public std::pmr::memory_resource {
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-        if (used_ || bytes > bytes_.size())
-            return std::pmr::new_delete_resource()->allocate(bytes, alignment);
-        used_ = true;
-        return bytes_.data();
-    }
-    void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) noexcept override {
-        if (memory == bytes_.data())
-            used_ = false;
-        else
-            std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
-    }
-    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
-
-    alignas(std::max_align_t) std::array<std::byte, size> bytes_;
-    bool used_ = false;
+struct ReservedMemory {
+    alignas(std::max_align_t) std::array<std::byte, size> bytes{};
+    std::pmr::monotonic_buffer_resource resource{bytes.data(), size, std::pmr::new_delete_resource()};
 };
 
 /// Returns a handler that does the same, and whose operation lies in this memory.
-template <class Handler>
-auto bind_memory(std::pmr::memory_resource& memory, Handler handler) {
-    return net::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory}, std::move(handler));
+template <std::size_t size, class Handler>
+auto bind_memory(ReservedMemory<size>& memory, Handler handler) {
+    return net::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory.resource},
+                               std::move(handler));
 }
 
 /// A handler that must be posted, and the value to call it with. The object is allocated in advance, but
@@ -227,7 +215,7 @@ private:
         using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
         using immediate_executor_type = net::any_io_executor;
         const immediate_executor_type& get_immediate_executor() const noexcept { return loop->posting_; }
-        allocator_type get_allocator() const noexcept { return &((*descriptor).*direction).memory; }
+        allocator_type get_allocator() const noexcept { return &((*descriptor).*direction).memory.resource; }
         void operator()(ErrorCode error) const {
             if (loop->belongs_to_parent()) return;
             const std::lock_guard guard{loop->mutex_};
@@ -241,6 +229,7 @@ private:
 
     void post_wake_up() {
         if (std::exchange(wake_up_is_posted_, true)) return;
+        wake_up_memory_.resource.release();
         net::post(io_context_->get_executor(), bind_memory(wake_up_memory_, [self = shared_from_this()] {
                       if (self->belongs_to_parent()) return;
                       const std::lock_guard guard{self->mutex_};
@@ -271,6 +260,7 @@ private:
 
     void wait(const Shared& it, Direction Descriptor::*direction,
               net::posix::descriptor_base::wait_type type) {
+        (*it.*direction).memory.resource.release();
         it->stream->async_wait(type, Wait{shared_from_this(), it, direction});
         (*it.*direction).waits = true;
     }
