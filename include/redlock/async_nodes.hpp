@@ -99,9 +99,9 @@ public:
     ///   that were under way. A lock whose extension was under way stays held. If a lock that is held is
     ///   destroyed after this function, its destructor writes its release in the same way.
     ///
-    /// If the sockets do not accept all releases at once, the destructor of the RedisNodes sends the rest. It
-    /// blocks for at most one NodesOptions::node_timeout. If the RedisNodes was destroyed before, the
-    /// destructor of this object sends the rest, and blocks as long.
+    /// If the sockets do not accept all releases at once, or a server refuses one for now, the destructor of
+    /// the RedisNodes sends the rest. It blocks for at most one NodesOptions::node_timeout. If the RedisNodes
+    /// was destroyed before, the destructor of this object sends the rest, and blocks as long.
     void shut_down() noexcept;
 
     // The next two functions are for programs that keep a list with an AsyncNodes for each Nodes object.

@@ -41,6 +41,8 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
                 for (const auto& node : group->all_) done = done && node->server().kept().none();
             return done;
         };
+        // Reads what has come. Such a reply may say that a release must be sent again.
+        (void)send_the_rest(groups, start, false);
         // The first attempt may find that a server is busy.
         const auto half = start + first.options_.node_timeout / 2;
         if (attempt(half)) return;

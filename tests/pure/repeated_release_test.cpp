@@ -523,6 +523,21 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+// A second redirection of a Redis Cluster would otherwise have too little time.
+TEST_F(RepeatedReleaseInALoop, IsSentAtOnceAtTheEndIfNobodyHasReadItsRefusal) {
+    acquire();
+    make_busy(server);
+    server.latency = 5ms;
+    lock.reset();
+    of_loop.reset();
+    network.pass(60ms);
+    server.answers.clear();
+    server.latency = {};
+    ASSERT_NE(holder(1), "(nil)");
+    EXPECT_LT(time_taken(network, [this] { nodes.reset(); }), 25ms) << "half of a node_timeout";
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
 // Nothing waits for the sockets then. They accept the bytes at once.
 TEST_F(RepeatedReleaseInALoop, IsSentByAFormerLoopWhenAnotherLoopEnds) {
     release_at_unreachable_server();
