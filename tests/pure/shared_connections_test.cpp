@@ -566,8 +566,8 @@ class WaitingUser final : public ConnectionUser, detail::NotCopied {
 public:
     WaitingUser(Node& node, Clock& clock) : node_(node), clock_(clock) {
         const std::vector<std::string> resources{"r"};
-        const Request request{.command = {.verb = Verb::query, .resources = resources, .owner = "A"}};
-        joined_ = node_.join({&request, 1}, clock_.now(), false);
+        joined_ =
+            node_.join({.verb = Verb::query, .resources = resources, .owner = "A"}, clock_.now(), false);
         joined_.connection->wait_to_write(*this);
     }
     ~WaitingUser() { leave(); }
