@@ -229,7 +229,6 @@ TEST(TermSequenceOutcome, IsTheLastExceptionOfTheWork) {
     its.it.work_failed(broken());
     its.it.work_failed(std::make_exception_ptr(std::logic_error{"later"}));
     EXPECT_THROW((void)outcome_of(its), std::logic_error);
-    EXPECT_EQ(its.it.state(), State::idle);
 }
 
 // A function of the work may end the sequence, and then throw. The next run() has nothing to do with that.
