@@ -251,7 +251,7 @@ TEST_F(Run, AcceptsOptionsBeforeItsName) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "in");
     EXPECT_THAT(outcome.err, HasSubstr("job: acquired after"));
-    EXPECT_EQ(world.run({"--owner", std::string(40, '0'), "release", "job"}).status, 75);
+    EXPECT_EQ(world.run({"--node-timeout=2s", "--owner", std::string(40, '0'), "release", "job"}).status, 75);
     EXPECT_THAT(world.run({"--help", "run"}).out, HasSubstr("--max-hold"));
     EXPECT_THAT(world.run({"--version", "run"}).out, testing::StartsWith("redlock "));
 }
