@@ -114,7 +114,7 @@ protected:
     void check_leader(Work work);
 
     Cluster cluster{3};
-    RedisNodes nodes{cluster.uris(), {.node_timeout = 10s}};
+    RedisNodes nodes{cluster.uris(), {.node_timeout = 2s}};
     int begun = 0;  // operations
     int ended = 0;  // calls of their handlers, or exceptions
 };
