@@ -141,23 +141,20 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 void RoundDriver::proceed(std::size_t node) {
     if (contacts_[node].node->cluster() && follow_servers(node)) return;
     auto& connection = *contacts_[node].connection;
-    // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if the
-    // run id is known. While it is being fetched, the connection is not ready, so may_send() returns false.
-    if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
-    if (round_.is_connecting(node) && may_send(node)) {
-        if (fail_if_duplicate(node)) return;
-        round_.on_sent(node);
-        if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
+    if (round_.is_connecting(node)) {
+        // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if
+        // the run id is known. While it is being fetched, the connection is not ready, so may_write() is
+        // false.
+        connection.fetch_run_id(round_.command_of_next_reply(node));
+        if (connection.may_write(round_.effect(), now_)) {
+            if (fail_if_duplicate(node)) return;
+            round_.on_sent(node);
+            if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
+        } else if (connection.ready()) {
+            round_.on_held_back(node);
+        }
     }
     take_answers(node);
-}
-
-/// Returns true if the commands may be sent now, and otherwise tells the round if they are held back.
-bool RoundDriver::may_send(std::size_t node) {
-    auto& connection = *contacts_[node].connection;
-    const bool may_write = connection.may_write(round_.effect(), now_);
-    if (!may_write && connection.ready()) round_.on_held_back(node);
-    return may_write;
 }
 
 /// Continues with the node, and then adds the round to the list of the rounds that can continue, unless the

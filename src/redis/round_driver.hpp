@@ -77,7 +77,6 @@ private:
     bool join(std::size_t node);
     void give_up(const Step& step);
     void proceed(std::size_t node);
-    bool may_send(std::size_t node);
     bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
     void write(std::size_t node);
     bool fail_if_duplicate(std::size_t node);
