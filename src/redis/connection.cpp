@@ -490,7 +490,7 @@ void Connection::take_reply() {
         repeat(release);
         return pending_.received(incoming_);
     }
-    if (command.releases() && !refused && detail::is_transient_error(incoming_)) keep_refused(command);
+    if (command.releases() && !refused) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
 }
@@ -505,12 +505,13 @@ void Connection::take_redirection(const PendingReply& command) {
     if (command.may_be_repeated()) config_.cluster->keep(command, *to, host);
 }
 
-/// Lets a later round send the release again. If nobody knows whether the error goes away, the number of
-/// repetitions stays limited (max_release_repeats).
+/// If the reply is an error that may go away by itself, lets a later round send the release again. If nobody
+/// knows whether the error goes away, the number of repetitions stays limited (max_release_repeats).
 void Connection::keep_refused(const PendingReply& release) {
-    if (!config_.server) return;
-    // For example because it has too few replicas, or could not save its data.
+    if (!config_.server || incoming_.kind != Reply::Kind::error) return;
     const auto cause = detail::cause_of(incoming_);
+    if (!is_transient(cause)) return;
+    // For example because it has too few replicas, or could not save its data.
     const bool is_for_now = cause == Errc::server_busy || cause == Errc::loading;
     detail::PendingReplies kept;
     const auto keep = [&](const PendingReply& it) {

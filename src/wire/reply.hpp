@@ -114,11 +114,6 @@ inline bool executes_nothing(const Reply& reply) noexcept {
                                [&](const char* word) { return reply.is_error(word); });
 }
 
-/// Returns true if the reply is an error that may go away by itself.
-inline bool is_transient_error(const Reply& reply) noexcept {
-    return reply.kind == Reply::Kind::error && is_transient(cause_of(reply));
-}
-
 /// Returns the remaining time to live that a server has reported, but a century at most, so that it can be
 /// added to an instant. Servers accept expiries that are longer than the clock can count, and a hostile
 /// server may send any number. Returns −1 if the key has no expiry, and −2 if there is no key.
