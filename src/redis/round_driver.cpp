@@ -79,7 +79,7 @@ void RoundDriver::begin(std::size_t node) {
 }
 
 /// Gets a connection to the node, and reports to the round whether there is one. Returns false if not. Before
-/// that, excludes each request that could overtake a command on the way.
+/// that, excludes each request that could overtake an earlier command of its owner.
 bool RoundDriver::join(std::size_t node) {
     auto& joined = *contacts_[node].node;
     joined.drop_former();  // the rounds of another lane may have learned since refresh() that there is one
