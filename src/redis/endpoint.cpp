@@ -64,12 +64,10 @@ private:
     /// Returns true if an '@' follows the path or the query of a server. These may have begun inside a
     /// password.
     bool may_cut_password() const {
-        const auto scheme_end = uri_.find("://");
-        if (scheme_end == uri_.npos) return false;
-        const auto authority = scheme_end + 3;
-        const auto authority_end = uri_.find_first_of("/?", authority);
-        return authority_end != uri_.npos && authority_end > authority &&
-               uri_.find('@', authority_end) != uri_.npos;
+        auto authority = uri_;
+        if (!cut_before(authority, "://")) return false;
+        const auto end = authority.find_first_of("/?");
+        return end != authority.npos && end > 0 && authority.find('@', end) != authority.npos;
     }
 
     [[noreturn]] void fail_as_list() const {

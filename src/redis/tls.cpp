@@ -93,27 +93,20 @@ const char* certificate_directories() noexcept {
     // NOLINTEND(concurrency-mt-unsafe)
 }
 
-/// Returns the absolute paths of those directories whose paths are relative, with ':' in between.
-std::string relative_certificate_directories() {
-    const char* const directories = certificate_directories();
-    std::istringstream list{directories != nullptr ? directories : ""};
-    std::string result;
-    for (std::string part; std::getline(list, part, ':');) {
-        std::error_code error;  // the current directory may have been removed
-        if (part.empty() || part.front() == '/') continue;
-        const auto path = std::filesystem::absolute(part, error);
-        if (!error) result += (result.empty() ? "" : ":") + path.string();
-    }
-    return result;
-}
-
 /// Trusts the authorities of the system. OpenSSL searches the directories of SSL_CERT_DIR whenever it
 /// verifies a certificate. If the process changes its current directory, relative paths lead elsewhere, so
 /// their absolute paths are added.
 bool trust_system(SSL_CTX* context) {
     if (SSL_CTX_set_default_verify_paths(context) != 1) return false;
-    const auto directories = relative_certificate_directories();
-    return directories.empty() || SSL_CTX_load_verify_locations(context, nullptr, directories.c_str()) == 1;
+    const char* const directories = certificate_directories();
+    std::istringstream list{directories != nullptr ? directories : ""};
+    for (std::string part; std::getline(list, part, ':');) {
+        std::error_code error;  // the current directory may have been removed
+        if (part.empty() || part.front() == '/') continue;
+        const auto path = std::filesystem::absolute(part, error);
+        if (!error && SSL_CTX_load_verify_locations(context, nullptr, path.c_str()) != 1) return false;
+    }
+    return true;
 }
 
 /// Returns what may be wrong in the address of the node, or an empty text.
