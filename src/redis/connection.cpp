@@ -415,52 +415,45 @@ static constexpr std::size_t max_tls_answers = 65'536;
 void Connection::read(Socket::Wait wait) {
     if (broken()) return;
     run_or_break([&] {
-        if (receive(wait))
-            while (!broken() && parse_reply()) take_reply();
+        receive(wait);
+        while (!broken() && parse_reply()) take_reply();
         if (!broken() && parser_.unparsed() > (config_.cluster ? max_server_list : max_unparsed))
             fail(Errc::unexpected_reply, "a reply that does not end");
     });
 }
 
-/// Passes received bytes to the parser. Returns false if there is nothing new to parse.
-bool Connection::receive(Socket::Wait wait) {
+/// Passes received bytes to the parser.
+void Connection::receive(Socket::Wait wait) {
     std::array<char, 16'384> bytes;
     const auto length = socket_->receive(bytes, wait);
-    if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return false;
-    if (length <= 0) {
-        fail_by_network(length == 0 ? "closed by the server" : errno_message(-length));
-        return false;
-    }
+    if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return;
+    if (length <= 0) return fail_by_network(length == 0 ? "closed by the server" : errno_message(-length));
     const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};
-    return tls_ ? decrypt(received) : feed(received);
+    tls_ ? decrypt(received) : feed(received);
 }
 
 /// A reply that the end of the TLS session follows at once counts, as a reply before the end of a connection
 /// without TLS does. The connection then fails when it is used or read again.
-bool Connection::decrypt(std::string_view cipher) {
+void Connection::decrypt(std::string_view cipher) {
     plain_in_.clear();
     const auto to_send = out_.size();
     const bool open = tls_->receive(cipher, plain_in_, out_);
     tls_answers_ += out_.size() - to_send;
-    if (tls_answers_ > max_tls_answers) {
-        fail(Errc::unexpected_reply, "TLS: too many messages of the server demand an answer");
-        return false;
-    }
+    if (tls_answers_ > max_tls_answers)
+        return fail(Errc::unexpected_reply, "TLS: too many messages of the server demand an answer");
     if (!open && (!established() || plain_in_.empty())) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();
         flush();  // sends the alert that tells the server the reason
         if (!broken()) fail(cause, std::move(reason));
-        return false;
+        return;
     }
     if (state_ == State::securing && tls_->established()) begin_handshake();
-    return !broken() && !plain_in_.empty() && feed(plain_in_);
+    if (!broken()) feed(plain_in_);
 }
 
-bool Connection::feed(std::string_view plain) {
-    if (parser_.feed(plain)) return true;
-    fail(Errc::connection_failed, "no memory for a reply");
-    return false;
+void Connection::feed(std::string_view plain) {
+    if (!parser_.feed(plain)) fail(Errc::connection_failed, "no memory for a reply");
 }
 
 /// Returns false if the next reply is not complete yet.

@@ -215,9 +215,9 @@ private:
     /// Returns the buffer for a command, which must not be written before the handshake.
     std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }
     void read(Socket::Wait wait);
-    bool receive(Socket::Wait wait);
-    bool decrypt(std::string_view cipher);
-    bool feed(std::string_view plain);
+    void receive(Socket::Wait wait);
+    void decrypt(std::string_view cipher);
+    void feed(std::string_view plain);
     bool parse_reply();
     void take_reply();
 
