@@ -42,22 +42,17 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term. Meanwhile it locks the mutex that asio.hpp describes, which is a member of Loop
-/// (detail/asio_loop.hpp). In a child of fork() the mutex may be locked for ever. Therefore the term is
-/// leaked there, and never ends.
-struct TermEnd {
-    void operator()(std::exception_ptr failure) {
-        if (loop->belongs_to_parent()) {  // this process is a child of fork()
-            (void)new auto(std::move(term));
-            return;
-        }
-        const std::lock_guard guard{loop->mutex()};
-        term.end(std::move(failure));
-    }
-
-    std::shared_ptr<Loop> loop;
-    AsyncTerm term;
-};
+/// Returns a term whose end ends this one. Meanwhile the mutex is locked that asio.hpp describes, which is a
+/// member of Loop (detail/asio_loop.hpp). In a child of fork() the mutex may be locked for ever. Therefore
+/// the term is leaked there, and never ends.
+inline AsyncTerm locking(std::shared_ptr<Loop> loop, AsyncTerm term) {
+    const Term copy = term;
+    return {copy, [loop = std::move(loop), term = std::move(term)](std::exception_ptr failure) mutable {
+                if (loop->belongs_to_parent()) return (void)new auto(std::move(term));
+                const std::lock_guard guard{loop->mutex()};
+                term.end(std::move(failure));
+            }};
+}
 
 /// Begins the work of a term, see Leader::async_run(). If `work` makes a coroutine, the term ends when the
 /// coroutine has returned or thrown. `work` lives until then, because the frame of the coroutine can refer to
@@ -169,10 +164,7 @@ public:
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            // The work gets `for_work`. The end of `for_work` calls the TermEnd, which ends `term`.
-            const Term copy = term;
-            AsyncTerm for_work{copy, detail::TermEnd{loop, std::move(term)}};
-            net::post(executor, [executor, shared, it = std::move(for_work)]() mutable {
+            net::post(executor, [executor, shared, it = detail::locking(loop, std::move(term))]() mutable {
                 detail::begin_work(executor, shared, std::move(it));
             });
         };

@@ -193,11 +193,9 @@ void AsyncLock::Impl::release_and_leave() noexcept {
 
 /// At the shutdown of the loop: writes the release of a lock that is destroyed.
 void AsyncLock::Impl::write_release() noexcept {
-    try {
-        if (state_->lease().empty()) return;
-        job<flow::ReleaseLock>(state_->number(), flow::Replies::not_awaited)->shut_down();
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
-    }
+    flow::BlockingOperation operation{*context};
+    flow::ReleaseLock release{operation, state_, state_->number(), flow::Replies::not_awaited};
+    release.send_unreleased();  // without memory, the keys will expire
 }
 
 /// The lock is not extended any more, so a stop is requested on lost(), as AsyncLeader does for its term. If

@@ -63,7 +63,15 @@ public:
     std::optional<Clock::time_point> advance() override {
         while (round_ || parts_.next()) {
             if (!round_) round_.emplace(group_.group_, *this, parts_.requests(), limits_, parts_.tallies());
-            if (const auto until = step()) return until;
+            // The wait has lasted until its end (RoundDriver::read_clock()).
+            if (until_ && group_.now() >= *until_) {
+                group_.read_all();
+                round_->read_clock();
+            }
+            until_ = round_->advance();
+            group_.wake();
+            if (until_) return until_;
+            round_->finish();
             round_.reset();
         }
         return std::nullopt;
@@ -71,17 +79,6 @@ public:
 
 private:
     void wake() noexcept override { task_.wake(); }
-    std::optional<Clock::time_point> step() {
-        // The wait has lasted until its end (RoundDriver::read_clock()).
-        if (until_ && group_.now() >= *until_) {
-            group_.read_all();
-            round_->read_clock();
-        }
-        until_ = round_->advance();
-        if (!until_) round_->finish();
-        group_.wake();
-        return until_;
-    }
 
     LoopGroup& group_;
     Task& task_;
