@@ -24,11 +24,7 @@ Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const Lea
 }
 
 Flow Acquire::run() {
-    return place_ ? run_in_queue() : make_attempts();
-}
-
-Flow Acquire::run_in_queue() {
-    if (nodes().contended().contains(request_.resources.front())) {
+    if (place_ && nodes().contended().contains(request_.resources.front())) {
         // The attempt must follow before the deadline, because only an attempt can report that the resource
         // is held. latest_attempt() leaves time for it, as if an earlier one had taken half a node_timeout.
         const auto waiting =
@@ -41,7 +37,7 @@ Flow Acquire::run_in_queue() {
         const auto attempts = make_attempts();
         co_await attempts;
     }
-    place_->leave();
+    if (place_) place_->leave();
     co_return last_.error();
 }
 

@@ -54,7 +54,6 @@ public:
     }
 
 private:
-    Flow run_in_queue();
     Flow make_attempts();
     Flow attempt_slots();
     Flow try_slot(std::size_t slot);
