@@ -52,12 +52,12 @@ class Watchdog::Impl : detail::NotCopied {
 public:
     explicit Impl(Clock& clock) : clock_(clock) { workers_.push_back(std::make_unique<Worker>(clock)); }
 
+    const std::int64_t process = this_process();
+
     /// Asks all threads to stop before it waits for the first one.
     ~Impl() {
         for (const auto& worker : workers_) worker->thread.request_stop();
     }
-
-    bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
@@ -92,7 +92,6 @@ private:
 
     // Constant after construction.
     Clock& clock_;
-    const std::int64_t process_ = this_process();
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<Worker>> workers_{};  // guarded by mutex_; no single one is ever removed
@@ -101,7 +100,7 @@ private:
 Watchdog::Watchdog(Clock& clock) : Renewer(clock), impl_(new Impl(clock)) {}
 
 Watchdog::~Watchdog() {
-    if (auto* const impl = impl_.load(); impl->in_owning_process()) delete impl;
+    if (auto* const impl = impl_.load(); impl->process == this_process()) delete impl;
 }
 
 void Watchdog::add(detail::Acquisition acquisition) {
@@ -109,16 +108,12 @@ void Watchdog::add(detail::Acquisition acquisition) {
 }
 
 void Watchdog::remove(const detail::Acquisition& acquisition) noexcept {
-    if (auto* const impl = impl_.load(); impl->in_owning_process()) impl->remove(acquisition);
+    if (auto* const impl = impl_.load(); impl->process == this_process()) impl->remove(acquisition);
 }
 
 /// Returns the state of this process. A child of fork() makes one with threads of its own (rule D10).
 Watchdog::Impl& Watchdog::in_this_process() {
-    auto* impl = impl_.load();
-    if (impl->in_owning_process()) return *impl;
-    auto mine = std::make_unique<Impl>(clock());
-    if (impl_.compare_exchange_strong(impl, mine.get())) return *mine.release();
-    return *impl;  // another thread of the child was faster
+    return detail::of_this_process(impl_, [this](Impl*) { return std::make_unique<Impl>(clock()); });
 }
 
 }  // namespace redlock

@@ -65,13 +65,8 @@ private:
 
     /// Returns the list of this process. A child of fork() makes a new one.
     static List& of_this_process() {
-        auto* known = list_.load();
-        while (!known || known->process != this_process()) {
-            auto fresh = std::make_unique<List>();
-            fresh->of_the_parent = known;
-            if (list_.compare_exchange_strong(known, fresh.get())) return *fresh.release();
-        }
-        return *known;
+        return detail::of_this_process(
+            list_, [](List* parents) { return std::unique_ptr<List>{new List{.of_the_parent = parents}}; });
     }
 
     static inline std::atomic<bool> exiting_{false};

@@ -27,13 +27,9 @@ struct LookUps {
 /// because a look-up may outlive main().
 LookUps& look_ups() {
     static std::atomic<LookUps*> current = nullptr;
-    auto* known = current.load();
-    while (!known || known->process != this_process()) {
-        auto fresh = std::make_unique<LookUps>();
-        fresh->of_the_parent = known;
-        if (current.compare_exchange_strong(known, fresh.get())) return *fresh.release();
-    }
-    return *known;
+    return detail::of_this_process(current, [](LookUps* parents) {
+        return std::unique_ptr<LookUps>{new LookUps{.of_the_parent = parents}};
+    });
 }
 
 Resolution::Found call_getaddrinfo(const std::string& host, std::uint16_t port, int flags) {

@@ -124,8 +124,6 @@ struct RedisNodes::Impl : detail::NotCopied {
         : configs(for_one_process(std::move(of_nodes))), options(of_user) {}
     ~Impl() { former->close(lanes); }
 
-    bool in_owning_process() const noexcept { return process == this_process(); }
-
     const std::vector<NodeConfig> configs;
     const NodesOptions options;
     const std::int64_t process = this_process();
@@ -155,7 +153,7 @@ RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
 /// In a child of fork() the destructor only closes the copies of the sockets.
 RedisNodes::~RedisNodes() {
     auto* const impl = impl_.load();
-    if (impl->in_owning_process())
+    if (impl->process == this_process())
         delete impl;
     else
         impl->network.close_in_child();
@@ -182,13 +180,11 @@ std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
 
 /// Returns the state of this process. A child of fork() makes one of its own (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
-    auto* impl = impl_.load();
-    if (impl->in_owning_process()) return *impl;
-    auto mine = std::make_unique<Impl>(impl->configs, impl->options);
-    if (!impl_.compare_exchange_strong(impl, mine.get()))
-        return *impl;  // another thread of the child was faster
-    impl->network.close_in_child();
-    return *mine.release();
+    auto* const before = impl_.load();
+    auto& impl = detail::of_this_process(
+        impl_, [](Impl* parents) { return std::make_unique<Impl>(parents->configs, parents->options); });
+    if (&impl != before) before->network.close_in_child();
+    return impl;
 }
 
 }  // namespace redlock
