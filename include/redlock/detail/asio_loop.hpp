@@ -48,15 +48,14 @@ private:
 /// The memory for one wait or one posted handler, so that Asio needs no other memory for it. When the
 /// operation is over, resource.release() makes the memory free for the next one. The handler may own it,
 /// because an operation of Asio moves the handler out before it frees the memory.
-template <std::size_t size>
 struct ReservedMemory {
-    alignas(std::max_align_t) std::array<std::byte, size> bytes{};
-    std::pmr::monotonic_buffer_resource resource{bytes.data(), size, std::pmr::new_delete_resource()};
+    alignas(std::max_align_t) std::array<std::byte, 256> bytes{};
+    std::pmr::monotonic_buffer_resource resource{bytes.data(), bytes.size(), std::pmr::new_delete_resource()};
 };
 
 /// Returns a handler that does the same, and whose operation lies in this memory.
-template <std::size_t size, class Handler>
-auto bind_memory(ReservedMemory<size>& memory, Handler handler) {
+template <class Handler>
+auto bind_memory(ReservedMemory& memory, Handler handler) {
     return net::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory.resource},
                                std::move(handler));
 }
@@ -179,7 +178,7 @@ public:
         descriptors_.erase(it);
     }
 
-    // NOLINTNEXTLINE(bugprone-exception-escape): WaitMemory has room for the wait and for the handler
+    // NOLINTNEXTLINE(bugprone-exception-escape): ReservedMemory has room for the wait and for the handler
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
         if (delay <= delay.zero() && io_context_ != nullptr) return post_wake_up();
@@ -193,12 +192,10 @@ private:
     /// The time after which a handler that could not be posted is posted again.
     static constexpr std::chrono::milliseconds posting_pause{1};
 
-    using WaitMemory = ReservedMemory<256>;
-
     struct Direction {
         bool wanted = false;  // the library wants to know when the descriptor is ready
         bool waits = false;   // a wait of Asio is under way
-        WaitMemory memory{};
+        ReservedMemory memory{};
     };
     struct Descriptor {
         Descriptor(const InContext& executor, int fd) : stream(std::in_place, executor, fd) {}
@@ -310,7 +307,7 @@ private:
     // The argument `due` of set_timer().
     std::chrono::nanoseconds timer_is_due_ = std::chrono::nanoseconds::max();
     bool wake_up_is_posted_ = false;
-    WaitMemory wake_up_memory_{};
+    ReservedMemory wake_up_memory_{};
     std::map<int, Shared> descriptors_{};
     PostableList unposted_{};
     AsyncNodes nodes_;

@@ -75,7 +75,7 @@ private:
     const Allocator allocator_;  // a copy, because post() may be called again after the handler was moved
     const Executor executor_;
     std::optional<net::executor_work_guard<Executor>> work_{};
-    ReservedMemory<128> memory_{};  // only for a post to an io_context
+    ReservedMemory memory_{};  // only for a post to an io_context
     std::optional<Value> value_{};
     std::atomic<bool> is_called_{false};
 };
