@@ -51,7 +51,7 @@ TEST_F(AsioLeader, CoroutinesLeadInTurn) {
                            EXPECT_FALSE(it);
                            ++ended;
                        }));
-    context.run();
+    run();
     EXPECT_EQ(ended, 3);
     EXPECT_GE(led, 12);
     EXPECT_TRUE(no_key_is_left());
@@ -72,9 +72,11 @@ TEST_F(AsioLeader, ACoroutineGetsTheExceptionOfTheWork) {
 }
 
 TEST_F(AsioLeader, ReportsExceptionsByTheExecutor) {
+    const auto strand = net::make_strand(context);
     std::vector<std::string> errors;
     auto its = options();
     its.on_error = [&](const std::exception_ptr& it) {
+        EXPECT_TRUE(strand.running_in_this_thread());
         try {
             std::rethrow_exception(it);
         } catch (const std::runtime_error& error) {
@@ -82,14 +84,14 @@ TEST_F(AsioLeader, ReportsExceptionsByTheExecutor) {
         }
         if (errors.size() == 3) context.stop();
     };
-    Leader leader{context, nodes, "orders:42", its};
+    Leader leader{strand, nodes, "orders:42", its};
     leader.async_run(
         [](redlock::Term) -> net::awaitable<void> {
             throw std::runtime_error("broken");
             co_return;
         },
         [](std::exception_ptr) {});
-    context.run();
+    run();
     EXPECT_THAT(errors, testing::ElementsAre("broken", "broken", "broken"));
 }
 
@@ -109,7 +111,7 @@ TEST_F(AsioLeader, ReportsFailuresByTheExecutor) {
             for (auto& server : cluster) server.command({"DEL", "orders:42"});
         },
         [](std::exception_ptr) {});
-    context.run();
+    run();
     EXPECT_EQ(failures, 1);
 }
 
@@ -143,24 +145,6 @@ TEST_F(AsioLeader, SeveralThreadsRunTheContext) {
     EXPECT_EQ(ended, 4);
     EXPECT_TRUE(no_key_is_left());
 }
-
-/// An executor of one context that lets another one call the functions.
-struct Elsewhere {
-    net::execution_context& query(net::execution::context_t) const noexcept { return *context; }
-    static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
-        return net::execution::blocking.never;
-    }
-    template <class Function>
-    void execute(Function&& function) const {
-        ++*posted;
-        net::post(*caller, std::forward<Function>(function));
-    }
-    bool operator==(const Elsewhere&) const noexcept = default;
-
-    net::io_context* context;
-    net::io_context* caller;
-    int* posted;
-};
 
 /// A function that knows whether it exists when it is called.
 struct Existing {

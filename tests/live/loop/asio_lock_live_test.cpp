@@ -40,7 +40,7 @@ TEST_F(Asio, TakesEveryKindOfToken) {
     bool released = false;
     lock.async_release([&](Result it) { released = static_cast<bool>(it); });
     EXPECT_FALSE(released);
-    context.run();
+    run();
     EXPECT_TRUE(released);
 }
 
@@ -50,7 +50,9 @@ TEST_F(Asio, CallsAHandlerInItsExecutor) {
     bool called = false;
     lock.async_try_acquire(
         net::bind_executor(of_handler, [&](Result it) { called = static_cast<bool>(it); }));
-    context.run();
+    of_handler.poll();
+    EXPECT_FALSE(of_handler.stopped()) << "the operation keeps it at work";
+    run();
     EXPECT_FALSE(called);
     of_handler.run();
     EXPECT_TRUE(called);
@@ -88,7 +90,7 @@ TEST_F(Asio, CallsOnLostInTheExecutor) {
     };
     lose(lock);
     lose(semaphore);
-    context.run();
+    run();
     EXPECT_EQ(losses, 2);
 }
 
@@ -207,7 +209,7 @@ TEST_F(Asio, ALateCancellationDoesNotReachTheNextOperation) {
     lock.async_acquire_for(5s, [&](Result it) { second = std::move(it); });
     signal.emit(net::cancellation_type::terminal);
     ASSERT_TRUE(other.release());
-    context.run();
+    run();
     ASSERT_TRUE(second);
     EXPECT_TRUE(*second) << second->message();
     EXPECT_FALSE(first);
@@ -222,7 +224,7 @@ TEST_F(Asio, ACancellationOfNoTypeHasNoEffect) {
     std::optional<Result> acquired;
     lock.async_acquire(net::bind_cancellation_slot(signal.slot(), [&](Result it) { acquired = it; }));
     signal.emit(net::cancellation_type::none);
-    context.run();
+    run();
     ASSERT_TRUE(acquired);
     EXPECT_TRUE(*acquired) << acquired->message();
 }
@@ -235,7 +237,7 @@ TEST_F(Asio, TheCancellationSlotIsEmptyWhenTheHandlerIsCalled) {
     lock.async_try_acquire(net::bind_cancellation_slot(
         signal.slot(), [&](const Result&) { can_cancel = signal.slot().has_handler(); }));
     EXPECT_TRUE(signal.slot().has_handler());
-    context.run();
+    run();
     EXPECT_EQ(can_cancel, false);
 }
 
@@ -350,7 +352,7 @@ TEST_F(Asio, LocksOfTwoNodesInOneContextUseTheirOwnServers) {
     Lock first{context, some, "first"};
     Lock second{context, others, "second"};
     for (auto* const lock : {&first, &second}) lock->async_acquire([](const Result& it) { EXPECT_TRUE(it); });
-    context.run();
+    run();
     const auto has = [this](std::size_t node, const std::string& resource) {
         return cluster[node].command({"EXISTS", resource}) == "1";
     };
@@ -399,7 +401,7 @@ TEST_F(Asio, PostsAHandlerThatWaitsForMemoryAlthoughItsNodesWereDestroyed) {
     }
     const Lock another{context, nodes, "orders:42"};
     has_memory = true;
-    context.run();
+    run();
     EXPECT_EQ(posted, 1);
 }
 
@@ -412,18 +414,23 @@ TEST_F(Asio, RunReturnsAlthoughANodeDropsPackets) {
     Lock lock{context, others, "orders:42"};
     acquire(lock);
     lock.async_release([](const Result& it) { EXPECT_TRUE(it); });
-    context.run();
+    run();
     EXPECT_LT(std::chrono::steady_clock::now(), start + 60s) << "the kernel gives up after two minutes";
 }
 
-TEST_F(Asio, AnExceptionOfAHandlerReachesRun) {
-    Lock lock{context, nodes, "orders:42"};
-    lock.async_acquire([](Result) { throw std::runtime_error("of the user"); });
-    EXPECT_THROW(context.run(), std::runtime_error);
-    EXPECT_TRUE(lock.valid());
-    auto released = lock.async_release(net::use_future);
-    context.run();
-    EXPECT_TRUE(released.get());
+TEST_F(Asio, AnExceptionOfAHandlerOrOfItsExecutorReachesRunOnce) {
+    int posted = 0;
+    const net::any_io_executor rejects = Elsewhere{&context, nullptr, &posted};
+    for (const auto& executor : {net::any_io_executor{context.get_executor()}, rejects}) {
+        Lock lock{context, nodes, "orders:42"};
+        lock.async_acquire(
+            net::bind_executor(executor, [](const Result&) { throw std::runtime_error("of the user"); }));
+        EXPECT_THROW(context.run(), std::runtime_error);
+        EXPECT_TRUE(lock.valid());
+        auto released = lock.async_release(net::use_future);
+        run();
+        EXPECT_TRUE(released.get());
+    }
 }
 
 TEST_F(Asio, ACoroutineCanCatchTheExceptionOfABadTtl) {
@@ -440,7 +447,7 @@ TEST_F(Asio, ACoroutineCanCatchTheExceptionOfABadTtl) {
             }
         },
         net::detached);
-    context.run();
+    run();
     EXPECT_TRUE(caught);
 }
 
@@ -465,6 +472,19 @@ TEST_F(Asio, SeveralThreadsRunTheContext) {
             net::detached);
     support::in_threads(4, [&](auto) { context.run(); });
     EXPECT_EQ(entered, 40);
+}
+
+// Each function of the library in the context waits for the mutex, which this thread has locked.
+TEST_F(Asio, NoThreadWorksForTheLibraryWithoutTheMutex) {
+    Lock lock{context, nodes, "orders:42"};
+    lock.async_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+    const auto loop = asio::detail::loop_of(context.get_executor(), nodes);
+    while (!lock.valid()) {
+        std::unique_lock locked{loop->mutex()};
+        const auto step = std::async(std::launch::async, [&] { (void)context.run_one(); });
+        ASSERT_EQ(step.wait_for(10ms), std::future_status::timeout);
+        locked.unlock();
+    }
 }
 
 TEST_F(Asio, ABlockedExecutorOfTheFirstLockDelaysNoOtherLock) {
@@ -495,8 +515,9 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
     EXPECT_TRUE(run_until([&] { return lock.valid(); }));
     std::jthread other;
+    std::future<void> third;
     std::atomic<pid_t> id_of_other = 0;
-    std::atomic<bool> made = false;
+    bool called = false;
     const auto other_sleeps = [&] { return support::state_of(std::to_string(id_of_other)) == 'S'; };
     const std::stop_callback on_loss{
         lock.lost(), [&] {
@@ -505,11 +526,15 @@ TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
                 const Lock of_other{context, nodes, "other"};
             }};
             EXPECT_TRUE(wait_until([&] { return id_of_other != 0 && other_sleeps(); }));
+            called = true;
+            third = std::async(std::launch::async,
+                               [&] { (void)asio::detail::loop_of(context.get_executor(), nodes); });
+            if (third.wait_for(1min) != std::future_status::ready)
+                return ADD_FAILURE() << "the other thread keeps everybody from making a lock";
             const Lock of_callback{context, nodes, "callback"};
-            made = true;
         }};
     for (auto& server : cluster) server.command({"DEL", "orders:42"});
-    EXPECT_TRUE(run_until([&] { return made.load(); }));
+    EXPECT_TRUE(run_until([&] { return called; }));
 }
 
 /// Acquires and releases a lock in a context of its own. A child of fork() has no threads that would call the
@@ -625,7 +650,7 @@ TEST_F(Asio, AForkedChildDoesNotWaitForTheMutexOfItsParent) {
     locked.unlock();
     EXPECT_EQ(child.receive(), "has run the context");
     EXPECT_EQ(child.receive(), "has destroyed the lock");
-    context.run();
+    run();
     EXPECT_TRUE(lock->valid());
 }
 
@@ -646,7 +671,7 @@ TEST_F(Asio, AForkedChildMayUseTheContextOfItsParentForOtherWork) {
         report(extended ? "ended" : "under way");
     }};
     context.notify_fork(net::execution_context::fork_parent);
-    context.run();
+    run();
     ASSERT_TRUE(extended);
     EXPECT_TRUE(*extended) << extended->message();
     EXPECT_EQ(child.receive(), "worked");

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace redlock::test {
@@ -23,11 +24,32 @@ namespace net = redlock::asio::net;
 using namespace std::chrono_literals;
 using support::wait_until;
 
+/// An executor of one context that lets another one call the functions. Rejects them if there is no other
+/// one.
+struct Elsewhere {
+    net::execution_context& query(net::execution::context_t) const noexcept { return *context; }
+    static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
+        return net::execution::blocking.never;
+    }
+    template <class Function>
+    void execute(Function&& function) const {
+        ++*posted;
+        if (!caller) throw std::runtime_error("rejected");
+        net::post(*caller, std::forward<Function>(function));
+    }
+    bool operator==(const Elsewhere&) const noexcept = default;
+
+    net::io_context* context;
+    net::io_context* caller;
+    int* posted;
+};
+
 class Asio : public support::ClusterTest {
 protected:
     /// Runs the context until nothing is left to do.
     void run() {
-        context.run();
+        (void)context.run_for(2min);
+        EXPECT_TRUE(context.stopped()) << "something is left to do";
         context.restart();
     }
 
