@@ -44,12 +44,17 @@ TEST_F(LeadershipInALoop, ATermThatWasMovedAnswersAsBefore) {
     }
 }
 
-TEST_F(LeadershipInALoop, EndsATermWhoseObjectIsDestroyed) {
-    leader->run([](const AsyncTerm&) {}, report_end());
+TEST_F(LeadershipInALoop, EndsATermWhoseObjectIsDestroyedOrReplaced) {
+    int led = 0;
+    leader->run(
+        [&](AsyncTerm it) {
+            if (++led == 2) it = AsyncTerm{it, {}};
+        },
+        report_end());
     pass(1ms);
     EXPECT_TRUE(world.clean());
-    terms.clear();
     pass(10s);
+    EXPECT_GT(led, 2);
     EXPECT_THAT(failures, IsEmpty());
 }
 
