@@ -575,6 +575,17 @@ TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
     scheduler.set_end_of_turn(nullptr);
 }
 
+TEST_F(SchedulerTest, CallsATaskAtTheEarlierOfTwoInstants) {
+    Note task{scheduler, calls, 'a'};
+    for (const auto at : {1ms, 3ms}) {
+        task.wake_at(clock.now() + at);
+        task.wake_by(clock.now() + 2ms);
+        clock.advance_to(clock.now() + std::min(at, 2ms));
+        scheduler.run();
+    }
+    EXPECT_EQ(calls, "aa");
+}
+
 TEST_F(SchedulerTest, CancelsTheWakeUpWhenNothingIsLeftToDo) {
     Note task{scheduler, calls, 'a'};
     task.wake_at(clock.now() + 500ms);
