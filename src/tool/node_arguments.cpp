@@ -80,13 +80,12 @@ std::vector<Endpoint> read_file(const std::string& path, const std::string& orig
                                   cut ? "; a '#' behind a blank begins a comment, and in a password they are "
                                         "%20 and %23"
                                       : ""));
-        // As ssh does with private keys.
-        if (has_password(endpoints.back()) && (permissions & S_IROTH) != 0)
-            throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " +
-                                        path +
-                                        ", or give the secret the mode 0400 (`mode` in Docker, `defaultMode` "
-                                        "in Kubernetes), or use REDLOCK_NODES"};
     }
+    // As ssh does with private keys.
+    if ((permissions & S_IROTH) != 0 && std::ranges::any_of(endpoints, has_password))
+        throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path +
+                                    ", or give the secret the mode 0400 (`mode` in Docker, `defaultMode` "
+                                    "in Kubernetes), or use REDLOCK_NODES"};
     if (endpoints.empty()) throw std::invalid_argument{origin + path + ": names no node"};
     // As ssh does with its configuration. Otherwise any user of the host could redirect this user's locks to
     // other servers.

@@ -23,8 +23,8 @@ void add_row(Table& table, const std::string& verb, const LatencyHistogram& late
 /// Returns a bar whose length is proportional to `count`. If `count` is not 0, the bar is not empty.
 std::string stripe(std::uint64_t count, std::uint64_t most) {
     constexpr std::uint64_t longest = 50;
-    const auto length = std::max(count * longest / most, std::min<std::uint64_t>(count, 1));
-    return std::string(static_cast<std::size_t>(length), '#');
+    std::string bar(std::max(count * longest / most, std::min<std::uint64_t>(count, 1)), '#');
+    return bar;
 }
 
 void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {

@@ -15,6 +15,7 @@ namespace {
 /// `others`.
 std::vector<char*> pointers(const std::vector<std::string>& words, char** others) {
     std::vector<char*> result;
+    result.reserve(words.size() + 1);
     for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
     for (; *others != nullptr; ++others) result.push_back(*others);
     result.push_back(nullptr);
@@ -56,12 +57,17 @@ void ProcessGroup::refresh() {
         if (pid != id_ && !is_orphan) continue;
         stopped_ = WIFSTOPPED(status);
         if (stopped_) stop_ = WSTOPSIG(status);
-        if (pid != id_) continue;
-        if (WIFCONTINUED(status)) continued_ = true;
-        if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
-        if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
-        if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
+        if (pid == id_) record_change(status);
     }
+}
+
+/// Records how the state of the command has changed.
+void ProcessGroup::record_change(int status) {
+    if (WIFCONTINUED(status)) continued_ = true;
+    if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
+    if (!WIFSIGNALED(status)) return;
+    killed_by_ = WTERMSIG(status);
+    status_ = exit_status::signalled + WTERMSIG(status);
 }
 
 }  // namespace redlock::tool

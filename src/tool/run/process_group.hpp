@@ -68,6 +68,8 @@ public:
     bool signal(int number) const noexcept { return signal_group(id_, number); }
 
 private:
+    void record_change(int status);
+
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
     pid_t id_ = -1;
