@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -38,8 +39,12 @@ Resolution::Found call_getaddrinfo(const std::string& host, std::uint16_t port, 
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags | AI_NUMERICSERV;
     addrinfo* first = nullptr;
-    const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first);
-    if (status != 0) return {.error = ::gai_strerror(status)};
+    const auto service = std::to_string(port);
+    errno = 0;
+    const int status = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &first);
+    // glibc reports an unknown name, too, if it has no descriptor to read /etc/hosts. Only errno differs.
+    const auto cause = cause_of_errno(status == EAI_MEMORY ? ENOMEM : errno);
+    if (status != 0) return {.error = ::gai_strerror(status), .cause = cause};
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{first, &::freeaddrinfo};
     Resolution::Found found;
     for (const auto* it = first; it; it = it->ai_next) {
@@ -57,7 +62,7 @@ Resolution::Found outcome_of(const Find& find) noexcept {
     try {
         return find();
     } catch (const std::exception& error) {
-        return {.error = error.what()};
+        return {.error = error.what(), .cause = shortage()};
     }
 }
 
@@ -93,16 +98,17 @@ std::string_view Resolution::address_bytes(std::size_t index) const noexcept {
 template <class Start>
 std::shared_ptr<Resolution> Resolution::by_thread(const char* purpose, Start start) {
     std::shared_ptr<Resolution> resolution{new Resolution};
-    if (resolution->pipe_.emplace().read_end() < 0) {
-        resolution->finish({.error = "no descriptor is available to wait for an address"});
-        return resolution;
-    }
+    std::string problem = "no descriptor is available to wait for an address";
     try {
-        const ScopedSignalBlock blocked;
-        start(resolution);
+        if (resolution->pipe_.emplace().read_end() >= 0) {
+            const ScopedSignalBlock blocked;
+            start(resolution);
+            return resolution;
+        }
     } catch (const std::system_error&) {
-        resolution->finish({.error = std::string{"no thread is available to "} + purpose});
+        problem = std::string{"no thread is available to "} + purpose;
     }
+    resolution->finish({.error = std::move(problem), .cause = shortage()});
     return resolution;
 }
 

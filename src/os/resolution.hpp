@@ -47,7 +47,7 @@ public:
     struct Found {
         std::vector<Address> addresses{};
         std::string error{};                              ///< why there are no addresses, for people
-        std::error_code cause = Errc::connection_failed;  ///< why there are no addresses, for the code
+        std::error_code cause = Errc::connection_failed;  ///< the same for the code; may be shortage()
     };
 
     static std::shared_ptr<Resolution> of_host(const std::string& host, std::uint16_t port);

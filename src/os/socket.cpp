@@ -6,8 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace redlock {
+
+std::error_code cause_of_errno(int error) noexcept {
+    const bool is_shortage = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+    return is_shortage ? shortage() : make_error_code(Errc::connection_failed);
+}
 
 Pipe::Pipe() noexcept {
 #if defined(__linux__)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>
+#include <redlock/error.hpp>
 #include <redlock/process.hpp>
 
 #include <sys/socket.h>
@@ -9,12 +10,21 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <system_error>
 
 #if !defined(MSG_NOSIGNAL)
 #define MSG_NOSIGNAL 0  // on macOS open_socket() sets SO_NOSIGPIPE instead
 #endif
 
 namespace redlock {
+
+/// The cause of a failure for want of descriptors, memory or threads, in this process or in the system. The
+/// node has not failed then. A report has Errc::connection_failed in place of this cause.
+inline std::error_code shortage() noexcept {
+    return std::make_error_code(std::errc::resource_unavailable_try_again);
+}
+/// Returns shortage() if this errno is one, otherwise Errc::connection_failed.
+std::error_code cause_of_errno(int error) noexcept;
 
 /// Returns a socket that does not block, is closed on exec and raises no SIGPIPE. Returns -1 and sets errno
 /// on failure. `keepalive` is NodesOptions::tcp_keepalive.

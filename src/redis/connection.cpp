@@ -21,10 +21,6 @@ using detail::Reply;
 /// How long the releases that a server refuses for now are left alone.
 constexpr auto refusal_pause = 1s;
 
-std::string errno_message(std::ptrdiff_t error) {
-    return std::generic_category().message(static_cast<int>(error));
-}
-
 }  // namespace
 
 Connection::Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
@@ -75,17 +71,14 @@ void Connection::connect() {
     const auto& addresses = resolution_->addresses();
     while (tried_addresses_ < addresses.size()) {
         const auto& address = addresses[(first_address_ + tried_addresses_++) % addresses.size()];
-        int error = 0;
-        auto socket = network_.connect(address, config_.node_timeout / 2, error);
+        auto socket = network_.connect(address, config_.node_timeout / 2, connect_error_);
         close_socket();  // after connect(), so that the new socket has another number
         socket_ = std::move(socket);
         state_ = socket_ ? State::connecting : State::resolving;
-        lacks_descriptor_ = !socket_ && (error == EMFILE || error == ENFILE);
         moves_on_at_ = end_of_attempt(addresses.size());
         if (socket_) return finish_connecting();
-        detail_ = errno_message(error);
     }
-    fail_by_network(std::move(detail_));
+    fail_by_network(connect_error_);
 }
 
 /// Returns a text that blames the server that the Sentinels have named, with its address. Returns an empty
@@ -116,14 +109,15 @@ std::string Connection::unfinished_step() const {
 }
 
 /// Fails because the network or the other side has ended the connection. A server that expects TLS does so
-/// when it reads the first command without it.
-void Connection::fail_by_network(std::string detail) {
+/// when it reads the first command without it. `error` is an errno, or 0 if the stream has ended.
+void Connection::fail_by_network(int error) {
+    auto detail = error == 0 ? "closed by the server" : std::generic_category().message(error);
     if (const auto master = was_ready_ ? std::string{} : blame_of_master(); !master.empty())
         detail = master + ": " + detail;
     const bool over_tcp = config_.endpoint.unix_socket.empty();
     if (state_ == State::handshaking && !was_ready_ && over_tcp && !config_.tls)
         detail += "; " + std::string{detail::hints::with_tls};
-    fail(Errc::connection_failed, std::move(detail));
+    fail(cause_of_errno(error), std::move(detail));
 }
 
 bool Connection::hangs(Clock::time_point now) const noexcept {
@@ -152,7 +146,7 @@ void Connection::finish_connecting() {
     const auto result = socket_->connect_result();
     if (!result && (moves_on_at_ == Clock::never() || network_.clock().now() < moves_on_at_)) return;
     if (result == 0) return connected();
-    detail_ = errno_message(result.value_or(ETIMEDOUT));
+    connect_error_ = result.value_or(ETIMEDOUT);
     connect();
 }
 
@@ -395,7 +389,7 @@ void Connection::write_collected() {
         if (blocked_) return;
         if (sent < 0) {
             read(Socket::Wait::no);  // what the server said before it closed explains more
-            if (!broken()) run_or_break([&] { fail_by_network(errno_message(-sent)); });
+            if (!broken()) run_or_break([&] { fail_by_network(static_cast<int>(-sent)); });
             return;
         }
         written_ += static_cast<std::size_t>(sent);
@@ -427,7 +421,7 @@ void Connection::receive(Socket::Wait wait) {
     std::array<char, 16'384> bytes;
     const auto length = socket_->receive(bytes, wait);
     if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return;
-    if (length <= 0) return fail_by_network(length == 0 ? "closed by the server" : errno_message(-length));
+    if (length <= 0) return fail_by_network(static_cast<int>(-length));
     const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};
     tls_ ? decrypt(received) : feed(received);
 }
@@ -442,7 +436,7 @@ void Connection::decrypt(std::string_view cipher) {
     if (tls_answers_ > max_tls_answers)
         return fail(Errc::unexpected_reply, "TLS: too many messages of the server demand an answer");
     if (!open && (!established() || plain_in_.empty())) {
-        const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
+        const auto cause = tls_->cause();
         auto reason = tls_->error();
         flush();  // sends the alert that tells the server the reason
         if (!broken()) fail(cause, std::move(reason));
@@ -453,7 +447,7 @@ void Connection::decrypt(std::string_view cipher) {
 }
 
 void Connection::feed(std::string_view plain) {
-    if (!parser_.feed(plain)) fail(Errc::connection_failed, "no memory for a reply");
+    if (!parser_.feed(plain)) fail(shortage(), "no memory for a reply");
 }
 
 /// Returns false if the next reply is not complete yet.

@@ -70,6 +70,10 @@ public:
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
+    /// Returns true if the connection is broken because this process, or the system, has too few resources. A
+    /// cause that is no Errc says so: shortage() or std::errc::not_enough_memory. The node has not failed
+    /// then.
+    bool lacks_resources() const noexcept { return broken() && cause_ && cause_.category() != category(); }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
     /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
     /// command can follow it.
@@ -143,8 +147,6 @@ public:
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }
-    /// Returns true if this process, or the system, has too many open files for the connection.
-    bool lacks_descriptor() const noexcept { return lacks_descriptor_; }
     /// Returns how many commands were passed to a write since the last call.
     std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
 
@@ -178,7 +180,9 @@ public:
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.
-    std::error_code cause() const noexcept { return cause_; }
+    std::error_code cause() const noexcept {
+        return cause_ == shortage() ? make_error_code(Errc::connection_failed) : cause_;
+    }
     /// Returns a copy, because the code that receives it may destroy the connection. It may end with a hint
     /// (causes.hpp).
     std::string detail() const { return detail_; }
@@ -193,7 +197,7 @@ private:
     Clock::time_point end_of_attempt(std::size_t addresses) const;
     void finish_connecting();
     std::string blame_of_master() const;
-    void fail_by_network(std::string detail);
+    void fail_by_network(int error);
     void fail_by_tls();
     bool fetch_credentials();
     void connected();
@@ -230,6 +234,7 @@ private:
     Clock::time_point moves_on_at_ = Clock::never();  // when the next address is tried
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
+    int connect_error_ = 0;      // of the last address that could not be connected, an errno
     std::vector<Step> steps_{};  // whose replies the handshake awaits
     Credentials credentials_;
     bool just_connected_ = false;  // true until the next advance()
@@ -240,7 +245,6 @@ private:
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
     bool was_turned_away_ = false;
-    bool lacks_descriptor_ = false;
     bool collects_ = false;
     std::size_t collected_ = 0;         // commands in the buffers since the last write
     std::size_t written_commands_ = 0;  // since take_written()

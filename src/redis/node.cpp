@@ -158,7 +158,7 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 
 bool Node::lacks_connection() const noexcept {
     const auto* const current = current_link();
-    return lacked_descriptor_ && !(current && current->ready());
+    return lacked_resources_ && !(current && current->ready());
 }
 
 // ---- Silence
@@ -203,12 +203,13 @@ void Node::give_up_unwritten(Clock::time_point now) {
 /// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the kept
 /// releases again, which can break another connection.
 void Node::sweep(Clock::time_point now, bool repeats) {
-    for (bool again = has_to_sweep(); again;) {
+    for (bool again = has_to_sweep(), first = true; again; first = false) {
         for_each_link([&](Link& it) {
             if (it.broken()) it.fail_users(now);
         });
         drop_unused(now);
-        again = repeats && repeat_releases(now);
+        // For want of a descriptor, further attempts would fail, too, one after the other and for ever.
+        again = repeats && (first || !lacked_resources_) && repeat_releases(now);
     }
 }
 
@@ -263,19 +264,20 @@ bool Node::repeat_releases(Clock::time_point now) {
 ///
 /// If the connection broke before it was ready, also records that the node has failed in these two cases,
 /// because no round may report it: a probe is under way, or the node is trusted and there are such releases.
+/// But a node has not failed if this process has too few resources.
 void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause,
                 const char* why) noexcept {
     const bool was_broken = link->broken();
-    const bool is_blameless = link->was_ready() || link->cause() == std::errc::not_enough_memory;
+    const bool is_blameless = link->was_ready() || link->lacks_resources();
     const auto health = config_.server->health(now);
     const bool has_failed = was_broken && link->cause() && !is_blameless &&
                             (health.probed || (health.trusted && link->pending().releases_to_repeat() > 0));
-    lacked_descriptor_ = link->lacks_descriptor();
+    lacked_resources_ = link->lacks_resources();
     config_.server->leave_address(*link);
     config_.server->disconnected(*link, cause, why);
     if (!was_broken) link->fail({}, {});  // disconnects
     auto releases = std::exchange(link->pending(), {});
-    if (!is_blameless) releases.count_no_repeat();
+    if (!link->was_ready()) releases.count_no_repeat();
     if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
         (void)detail::has_memory_for([&] { failed({link->cause(), link->detail()}, now); });
     config_.server->kept().keep(std::move(releases), is_blameless);

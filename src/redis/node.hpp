@@ -112,7 +112,7 @@ public:
     /// A release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
     void add_late_replies(detail::LateReplies& late) const;
-    /// Returns true if this process had no descriptor left for the connection.
+    /// Returns true if this process had too few resources for the connection, such as descriptors.
     bool lacks_connection() const noexcept;
 
     /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.
@@ -157,7 +157,7 @@ private:
     // so a loop that calls one of them must be for_each_link(). It removes none: only drop_unused() and
     // close_connections() do so.
     std::vector<std::unique_ptr<Link>> links_{};
-    bool lacked_descriptor_ = false;  // so the connection that was dropped last could not be made
+    bool lacked_resources_ = false;  // so the connection that was dropped last could not be made
 };
 
 }  // namespace redlock

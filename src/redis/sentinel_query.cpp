@@ -204,7 +204,10 @@ private:
     /// Stores why a Sentinel has not named a server, and closes its connection. If the connection never got
     /// ready, its address may be dead, so the next query begins with another.
     void give_up(Entry& entry, std::error_code cause, const std::string& why) {
-        if (!entry.connection->was_ready()) *entry.config->first_address = entry.connection->next_address();
+        if (entry.connection->lacks_resources())
+            cause_ = shortage();
+        else if (!entry.connection->was_ready())
+            *entry.config->first_address = entry.connection->next_address();
         if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
             refusal_ = cause;
             entry.answer.refused = true;
@@ -239,11 +242,12 @@ private:
     }
 
     /// Returns the reasons of all Sentinels. If no majority is possible without the Sentinels that refuse the
-    /// login, the cause is their refusal, which is permanent.
+    /// login, the cause is their refusal, which is permanent. Otherwise it is a shortage if this has hit the
+    /// connection to any Sentinel.
     Resolution::Found failure(const SentinelCount& count) const {
         return {.error = "of " + std::to_string(count.sentinels) + " Sentinels " +
                          std::to_string(count.named) + " named a master, and no majority the same" + reasons_,
-                .cause = count.refused_for_good ? refusal_ : make_error_code(Errc::connection_failed)};
+                .cause = count.refused_for_good ? refusal_ : cause_};
     }
 
     const NodeConfig& node_;
@@ -254,6 +258,7 @@ private:
     std::vector<Entry> entries_{};
     std::string reasons_{};
     std::error_code refusal_{};
+    std::error_code cause_ = Errc::connection_failed;  // without a refusal
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tls.hpp"
 
 #include "../os/exit_gate.hpp"
+#include "../os/socket.hpp"
 #include "../wire/causes.hpp"
 #include "parse_address.hpp"
 
@@ -257,9 +258,13 @@ bool TlsSession::fail(int status) {
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
     // Of the errors in OpenSSL's queue for this thread, the first is nearest to the cause.
     const auto first = ERR_get_error();
-    ERR_clear_error();
     const int reason = ERR_GET_REASON(first);
-    rejected_ = std::ranges::count(rejections, reason) > 0;
+    if (std::ranges::count(rejections, reason) > 0) cause_ = Errc::authentication_failed;
+    // OpenSSL may have had no descriptor for the file of an authority. It drops the oldest of many errors, so
+    // this error need not be the first.
+    for (auto error = first; error != 0; error = ERR_get_error())
+        if (ERR_SYSTEM_ERROR(error) && cause_of_errno(ERR_GET_REASON(error)) == shortage())
+            cause_ = shortage();
     const long verification = SSL_get_verify_result(session);
     error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : text_of(first));
     if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);

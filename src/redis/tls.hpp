@@ -12,10 +12,12 @@
 #pragma once
 
 #include <redlock/endpoint.hpp>
+#include <redlock/error.hpp>
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 struct ssl_st;
 struct ssl_ctx_st;
@@ -61,8 +63,9 @@ public:
     bool established() const noexcept { return established_; }
     const std::string& error() const noexcept { return error_; }
     bool failed() const noexcept { return !error_.empty(); }
-    /// Returns true if one side does not accept the certificate of the other. Waiting cannot help.
-    bool rejected() const noexcept { return rejected_; }
+    /// Returns the cause of the failure. It is Errc::authentication_failed if one side does not accept the
+    /// certificate of the other, and shortage() if OpenSSL could not open a file.
+    std::error_code cause() const noexcept { return cause_; }
 
 private:
     bool shake_hands();
@@ -72,8 +75,8 @@ private:
 
     std::unique_ptr<ssl_st, void (*)(ssl_st*)> session_;
     bool established_ = false;
-    bool rejected_ = false;
     std::string error_{};
+    std::error_code cause_ = Errc::connection_failed;
 };
 
 }  // namespace redlock

@@ -54,8 +54,8 @@ public:
     KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
 
     /// Keeps the releases of a connection that are to be repeated. `may_try_at_once` is true if the server is
-    /// not to blame for the end of the connection: it has answered on it, this client had no memory, or
-    /// another server is to get them. It is also true if the connection has not ended, but is silent.
+    /// not to blame for the end of the connection: it has answered on it, this client had too few resources,
+    /// or another server is to get them. It is also true if the connection has not ended, but is silent.
     ///
     /// If the server has refused a release for now, on a connection that is in order, no release of the node
     /// is sent again before `not_before`, because the server would probably refuse it again.

@@ -594,5 +594,44 @@ TEST_F(NodeTest, ASentinelInPlaceOfAServerIsNamed) {
         "write redis+sentinel://HOST:PORT/MASTER");
 }
 
+// ---- A shortage of descriptors
+
+// Each round tries to send the release again. The first connection ends without a failure of the node.
+TEST_F(NodeTest, AReleaseThatLacksADescriptorIsKeptAndTheNodeHasNotFailed) {
+    (void)acquire("A");
+    std::string refusal = "-BUSY running a script\r\n";
+    server().refuses_command = [&](const auto& words) {
+        return words[0].starts_with("EVAL") ? refusal : std::string{};
+    };
+    (void)release("A");
+    refusal = "-READONLY replica\r\n";
+    (void)extend("nobody");
+    refusal.clear();
+    network.has_no_descriptor = true;
+    network.pass(2s);
+    log.lines.clear();
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(extend("nobody")[0].cause, Errc::connection_failed);
+    EXPECT_THAT(log.lines, Not(Contains(HasSubstr("backing off"))));
+    EXPECT_LE(std::ranges::count(log.lines, "n0 connecting"), 60);
+    network.has_no_descriptor = false;
+    (void)extend("nobody");
+    EXPECT_EQ(holder(0), "");
+}
+
+// A name could not be resolved, or the Sentinels not be asked.
+TEST(AResolutionThatLacksADescriptor, IsNoFailureOfTheNode) {
+    bool lacks = true;
+    RoundDriverWorld world{1, {}, [&lacks](auto& configs) {
+                               configs[0] = at_two_addresses(configs[0]);
+                               configs[0].asks_sentinels = [&lacks, find = configs[0].asks_sentinels] {
+                                   return lacks ? Resolution::known({.cause = shortage()}) : find();
+                               };
+                           }};
+    EXPECT_EQ(world.acquire("A")[0].cause, Errc::connection_failed);
+    lacks = false;
+    EXPECT_EQ(world.acquire("A")[0].vote, Vote::granted);
+    EXPECT_THAT(world.log.lines, Not(Contains(HasSubstr("backing off"))));
+}
+
 }  // namespace
 }  // namespace redlock::test::node_test

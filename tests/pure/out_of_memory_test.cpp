@@ -315,7 +315,7 @@ TEST_P(OutOfMemoryInARound, AnAcquireFailsAndLeavesNoKeys) {
         Result result{Errc::not_held};
         starve([&] { result = it.lock.acquire(); });
         if (!result) {
-            // A connection that breaks because it reads without memory counts as a failure of the node.
+            // A node has no vote if its connection breaks because it reads without memory.
             EXPECT_TRUE(result.error() == no_memory || result.error() == Errc::no_quorum);
             EXPECT_TRUE(it.clean());
             EXPECT_FALSE(it.lock.valid());

@@ -163,6 +163,21 @@ TEST_F(SentinelQuery, CountsASentinelThatIsListedTwiceOnceEvenIfItRefusesConnect
     EXPECT_EQ(query(configs).addresses.size(), 1U) << "two Sentinels of three";
 }
 
+// No address of a Sentinel is to blame, and not the node.
+TEST_F(SentinelQuery, FailsForWantOfADescriptor) {
+    for (std::size_t i = 0; i < 3; ++i)
+        answer(i, "$2\r\nS" + std::to_string(i) + "\r\n", "", names_the_master);
+    network.server(2).refuses = true;
+    network.has_no_descriptor = true;
+    auto configs = network.configs();
+    EXPECT_EQ(query(configs).cause, shortage());
+    for (const auto& it : configs) EXPECT_EQ(*it.first_address, 0U);
+    network.has_no_descriptor = false;
+    EXPECT_EQ(query(configs).addresses.size(), 1U);
+    network.server(1).refuses = true;
+    EXPECT_EQ(query(configs).cause, Errc::connection_failed);
+}
+
 /// Three Sentinels, of which the first has two addresses. Only the second address answers. Its server is
 /// network.server(1). Another Sentinel is down, so the first one is needed.
 struct SentinelWithADeadAddress : SentinelQuery {

@@ -1,31 +1,18 @@
 // A process that has no descriptor left for another connection. Its threads go on with the connections that
 // they have.
+#include "live/descriptor_limit.hpp"
 #include "live/forked_child.hpp"
 #include "live/live_world.hpp"
 #include "support/in_threads.hpp"
 #include "support/loopback_name.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <stdexcept>
 #include <string>
 #include <thread>
 
 namespace redlock::test::descriptor_limit_live_test {
 namespace {
-
-/// Lets this process open no more than `further` descriptors.
-void limit_descriptors(rlim_t further) {
-    const int first_free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::close(first_free);
-    rlimit limit{};
-    (void)::getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = static_cast<rlim_t>(first_free) + further;
-    if (first_free < 0 || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) throw std::runtime_error{"no limit"};
-}
 
 struct Case {
     const char* name;
@@ -83,6 +70,38 @@ TEST_P(AtTheLimitOfDescriptors, UsesTheConnectionsThatItHas) {
     }};
     EXPECT_EQ(child.receive(),
               GetParam().one_is_frozen ? "40 acquired, 0 everywhere" : "40 acquired, 40 everywhere");
+}
+
+/// A node to which there is no connection yet.
+struct NewNode {
+    const char* name;
+    rlim_t further;      ///< descriptors that are left
+    const char* before;  ///< the address up to the port
+    const char* behind = "";
+};
+
+class WithoutADescriptor : public testing::TestWithParam<NewNode> {};
+INSTANTIATE_TEST_SUITE_P(
+    Nodes, WithoutADescriptor,
+    testing::Values(NewNode{"Address", 0, "127.0.0.1:"}, NewNode{"Name", 0, "localhost:"},
+                    NewNode{"NameOnceAThreadResolvesIt", 2, "localhost:"},
+                    NewNode{"Sentinel", 0, "redis+sentinel://127.0.0.1:", "/orders"},
+                    NewNode{"SentinelOnceAThreadAsksIt", 2, "redis+sentinel://127.0.0.1:", "/orders"},
+                    NewNode{"SentinelWithAName", 0, "redis+sentinel://localhost:", "/orders"}),
+    by_name);
+
+TEST_P(WithoutADescriptor, NoServerIsToBlame) {
+    const RedisServer server;
+    const ForkedChild child{[&](auto report) {
+        FailureCount observer;
+        RedisNodes nodes{{GetParam().before + std::to_string(server.port()) + GetParam().behind},
+                         {.node_timeout = 5s, .observer = &observer}};
+        limit_descriptors(GetParam().further);
+        const auto result = Lock{nodes, "resource"}.try_acquire();
+        report(result.nodes()[0].cause.message() + ", " + std::to_string(observer.failures) + " failures, " +
+               result.nodes()[0].detail);
+    }};
+    EXPECT_THAT(child.receive(), testing::StartsWith("connection failed, 0 failures"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Rule A10 for TLS: the constructor of the nodes rejects unusable files, and names the node and the field. No
 // server is needed.
+#include "live/descriptor_limit.hpp"
 #include "live/forked_child.hpp"
 #include "tls_world.hpp"
 
@@ -137,6 +138,29 @@ TEST_F(TlsFiles, AreNotReadAgainAfterAFork) {
         report(lock.acquire() ? "acquired" : "not acquired");
         (void)lock.release();
     }};
+    EXPECT_EQ(child.receive(), "acquired");
+}
+
+// OpenSSL opens the file of the authority in SSL_CERT_DIR when it verifies the certificate of the server.
+TEST_F(TlsFiles, BlameNoServerIfThisProcessHasNoDescriptorForTheAuthority) {
+    TlsServer server{good, authority};
+    ForkedChild child{[&](auto report) {
+        ::setenv("SSL_CERT_DIR", authority.certificate().parent_path().c_str(), 1);
+        auto at_server = server.endpoint(authority);
+        at_server.tls.ca_file.clear();
+        FailureCount observer;
+        RedisNodes nodes{std::vector{at_server}, {.node_timeout = 5s, .observer = &observer}};
+        Lock lock{nodes, the_resource, no_retry()};
+        rlimit before{};
+        (void)::getrlimit(RLIMIT_NOFILE, &before);
+        limit_descriptors(1);  // for the socket
+        const auto result = lock.acquire();
+        (void)::setrlimit(RLIMIT_NOFILE, &before);
+        report(result.nodes()[0].cause.message() + ", " + std::to_string(observer.failures) + " failures, " +
+               result.nodes()[0].detail);
+        report(lock.acquire() ? "acquired" : "not acquired");
+    }};
+    EXPECT_THAT(child.receive(), testing::StartsWith("connection failed, 0 failures"));
     EXPECT_EQ(child.receive(), "acquired");
 }
 
