@@ -2,7 +2,6 @@
 // kept by a LeaseState, which the watchdog shares.
 #include <redlock/algorithm/acquire.hpp>
 #include <redlock/async_lock.hpp>
-#include <redlock/detail/memory.hpp>
 #include <redlock/detail/renewer.hpp>
 #include <redlock/lock.hpp>
 
@@ -81,9 +80,11 @@ void Lock::lock() {
 
 Result Lock::acquire_within(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-        if (!detail::has_memory_for([this] { state_ = std::make_shared<detail::LeaseState>(state_->terms); }))
-            return Result{std::make_error_code(std::errc::not_enough_memory)};
+    try {  // a lease of the parent of fork() does not belong to the child
+        if (!in_owning_process()) state_ = std::make_shared<detail::LeaseState>(state_->terms);
+    } catch (...) {  // copying on_lost may throw anything
+        return Result{flow::error_of_exception()};
+    }
     return run<flow::AcquireLock>(state_, limits, state_->terms.nodes.node_timeout());
 }
 

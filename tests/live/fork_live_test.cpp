@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <thread>
 
 namespace redlock::test::fork_live_test {
@@ -237,6 +238,23 @@ TEST(ForkedWatchdog, ExtendsTheLocksOfTheChildInTheChild) {
     EXPECT_EQ(child.wait(), 0);
     EXPECT_TRUE(lock.valid()) << "the parent's was extended all the while";
     EXPECT_THAT(lock.release(), Succeeds());
+}
+
+// A lock copies its options when the child acquires it.
+TEST(AForkedLock, ReturnsTheExceptionOfCopyingOnLost) {
+    struct OnLost {
+        OnLost(int process) : may_be_copied_in(process) {}
+        OnLost(const OnLost& other) : may_be_copied_in(other.may_be_copied_in) {
+            if (::getpid() != may_be_copied_in) throw std::system_error{EBUSY, std::generic_category()};
+        }
+        void operator()(const Result&) const {}
+        int may_be_copied_in;
+    };
+    RedisNodes nodes{{"127.0.0.1:1"}};
+    Watchdog watchdog;
+    Lock lock{nodes, the_resource, {.watchdog = &watchdog, .on_lost = OnLost{::getpid()}}};
+    ForkedChild child{[&](auto report) { report(lock.try_acquire().error().message()); }};
+    EXPECT_EQ(child.receive(), std::generic_category().message(EBUSY));
 }
 
 // D10. Whichever thread of the parent holds it: in the child nobody does, and any thread can acquire it when
