@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 namespace redlock::tool::bench_report_test {
@@ -49,9 +50,12 @@ TEST(Bars, AreEmptyWithoutMeasurements) {
     EXPECT_TRUE(bars_of({}).empty());
 }
 
-// All threads count in one measurement.
+// All threads count in one measurement. An acquisition takes 2 ms at least, and a release may take less.
 TEST(AMeasurement, HasTheAcquisitionsOfAllThreads) {
-    AnsweringNode node{[&](const auto&, Tally& tally) { tally.grant(0); }};
+    AnsweringNode node{[&](const Command& command, Tally& tally) {
+        if (acquires(command.verb)) std::this_thread::sleep_for(2ms);
+        tally.grant(0);
+    }};
     const Workload workload{.prefix = "a", .lock = {.ttl = 10s}, .threads = 4};
     std::uint64_t last = 0;
     const auto measured = Meter{}.run(node, workload, [&](std::uint64_t acquired) {
@@ -61,6 +65,7 @@ TEST(AMeasurement, HasTheAcquisitionsOfAllThreads) {
     EXPECT_GE(last, 100U);
     EXPECT_GE(measured.acquire.count(), last);
     EXPECT_EQ(measured.acquire.count(), measured.release.count());
+    EXPECT_LT(measured.release.counts().begin()->first, 2ms);
 }
 
 // The first acquisition has to connect.

@@ -7,6 +7,7 @@
 
 #include <sstream>
 #include <string>
+#include <system_error>
 
 namespace redlock::tool::lock_status_test {
 namespace {
@@ -83,18 +84,25 @@ TEST(LockStatus, ShowsTheHolderDescription) {
     }
 }
 
+std::string json_of(const LockStatus& status) {
+    std::ostringstream json;
+    print_json(json, "orders:42", status, false);
+    return json.str();
+}
+
 // The description of one node is in the JSON of that node only.
 TEST(LockStatus, HasNoHolderInJsonIfNobodyHoldsTheLock) {
     auto nodes = support::nodes_of("ab.");
     nodes[0].holder = "host=web1";
-    const auto json_of = [](const LockStatus& status) {
-        std::ostringstream json;
-        print_json(json, "orders:42", status, false);
-        return json.str();
-    };
     EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": null"));
     nodes[1] = nodes[0];
     EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": \"host=web1\""));
+}
+
+TEST(LockStatus, HasTheNumberOfAnErrorOfTheSystemInJson) {
+    auto nodes = support::nodes_of("?");
+    nodes[0].cause = {1, std::generic_category()};
+    EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"code\": \"generic:1\""));
 }
 
 TEST(LockStatus, ShowsTheNumberOfReaders) {

@@ -1,8 +1,10 @@
 // Options of the command line that depend on one another.
 #include "tool/value_options.hpp"
+#include "tool/run/run_arguments.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace redlock::tool::value_options_test {
@@ -29,6 +31,15 @@ TEST_F(FormerName, SetsTheSameOption) {
 TEST_F(FormerName, CannotBeGivenTogetherWithTheNewName) {
     EXPECT_THROW(app.parse("--at-least 2s --min-hold 3s"), CLI::ValidationError);
     EXPECT_THROW(app.parse("--min-hold 3s --at-least 2s"), CLI::ValidationError);
+}
+
+TEST(RunArguments, HaveALeaseThatLastsForTheMinimumHoldTime) {
+    RunArguments arguments;
+    arguments.lock.ttl = 30s;
+    for (const auto min_hold : {0s, 1s, 60s}) {
+        arguments.lock.min_hold = min_hold;
+        EXPECT_EQ(arguments.ttl(), std::max(min_hold, 30s));
+    }
 }
 
 }  // namespace
