@@ -113,6 +113,7 @@ public:
 
     /// Returns a task that does nothing until it is started. Returns null if the network has no background
     /// tasks. Only a Lane uses them, so the networks of event loops have none.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): OsNetwork moves it
     virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function /*function*/) {
         return nullptr;
     }

@@ -15,10 +15,9 @@
 
 namespace redlock {
 
-Lanes::Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-             std::size_t processors)
-    : configs_(configs),
-      options_(options),
+Lanes::Lanes(std::vector<NodeConfig> configs, NodesOptions options, Network& network, std::size_t processors)
+    : configs_(std::move(configs)),
+      options_(std::move(options)),
       network_(network),
       processors_(processors),
       shared_(configs_, options_, network_, Lane::Admits::all) {}

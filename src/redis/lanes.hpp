@@ -23,8 +23,7 @@ class Lanes : detail::NotCopied {
 public:
     /// Does no I/O. The lanes share the Servers of `configs` (for_one_process()). `network` must outlive the
     /// object. If more rounds than `processors` are under way, rounds that begin then share a lane.
-    Lanes(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-          std::size_t processors);
+    Lanes(std::vector<NodeConfig> configs, NodesOptions options, Network& network, std::size_t processors);
     ~Lanes() { close({}); }
 
     /// Closes the groups of this object and `others` by NodeGroup::close(). Further calls and the destructor

@@ -115,6 +115,7 @@ void Link::deliver_answers(Clock::time_point now) {
 void Link::let_write(Clock::time_point now) {
     if (waiting_.empty() || is_continuing_) return;
     is_continuing_ = true;
+    // NOLINTNEXTLINE(modernize-loop-convert): a user that continues may let another one wait
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
         const bool must_wait = ready() && !is_free_for(detail::KeyEffect::acquires, now);
         if (!waiting_[i] || must_wait) continue;

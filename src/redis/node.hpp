@@ -65,7 +65,7 @@ public:
     /// Returns null if the node is no Cluster.
     const std::shared_ptr<RedisCluster>& cluster() const noexcept { return config_.cluster; }
     /// Returns the detail of a failure, with the name of the server if it is one of a Cluster.
-    std::string with_server(std::string detail) const {
+    std::string with_server(const std::string& detail) const {
         return cluster() ? "server " + config_.endpoint.name() + (detail.empty() ? "" : ": " + detail)
                          : detail;
     }

@@ -11,9 +11,9 @@ namespace redlock {
 
 using namespace std::chrono_literals;
 
-NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, NodesOptions options, Network& network,
                      Writes writes)
-    : options_(options), network_(network), writes_(writes) {
+    : options_(std::move(options)), network_(network), writes_(writes) {
     for (const auto& config : configs) {
         const auto& cluster = config.cluster;
         nodes_.push_back(&add_node(cluster ? *cluster->servers().front() : config, cluster, nodes_.size()));
@@ -128,11 +128,20 @@ Node* NodeGroup::redirected(const Node& from, const detail::Redirection& to) {
     return server ? &node_of(from.index(), server) : nullptr;
 }
 
+/// Calls the function with each Node, also with those that are added meanwhile: a round that continues may
+/// use another server of a Redis Cluster.
+template <class Function>
+void NodeGroup::for_each_node(Function function) {
+    // NOLINTNEXTLINE(modernize-loop-convert)
+    for (std::size_t i = 0; i < all_.size(); ++i) function(*all_[i]);
+}
+
 void NodeGroup::prepare_clusters(Clock::time_point now) {
     if (clusters_.empty()) return;
     find_debtors();
-    for (std::size_t i = 0; i < all_.size(); ++i)  // a user that leaves may begin another Node
-        if (all_[i]->cluster()) all_[i]->leave_former_server(now);
+    for_each_node([now](Node& it) {
+        if (it.cluster()) it.leave_former_server(now);
+    });
 }
 
 void NodeGroup::find_debtors() {
@@ -154,17 +163,17 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
 /// write_collected() has written it.
 Rest NodeGroup::write_all(Clock::time_point now) {
     auto rest = Rest::nothing;
-    for (std::size_t i = 0; i < all_.size(); ++i) rest = std::max(rest, all_[i]->write_all(now));
+    for_each_node([&](Node& it) { rest = std::max(rest, it.write_all(now)); });
     return rest;
 }
 
 void NodeGroup::give_up_unwritten(Clock::time_point now) {
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->give_up_unwritten(now);
+    for_each_node([now](Node& it) { it.give_up_unwritten(now); });
 }
 
 bool NodeGroup::check_silence(Clock::time_point now) {
     bool any = false;
-    for (std::size_t i = 0; i < all_.size(); ++i) any = all_[i]->check_silence(now) || any;
+    for_each_node([&](Node& it) { any = it.check_silence(now) || any; });
     return any;
 }
 

@@ -27,7 +27,7 @@ public:
     enum class Writes : bool { at_once, collected };
 
     /// Does no I/O. `configs` must come from for_one_process(). `network` must outlive the group.
-    NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+    NodeGroup(const std::vector<NodeConfig>& configs, NodesOptions options, Network& network,
               Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
@@ -112,6 +112,8 @@ public:
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
+    template <class Function>
+    void for_each_node(Function function);
     void find_debtors();
     Route route_in_cluster(std::size_t index, const Command& command, Clock::time_point now);
     /// Adds a Node to all_.

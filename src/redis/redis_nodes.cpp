@@ -120,8 +120,8 @@ std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesO
 
 /// The state of the nodes in one process.
 struct RedisNodes::Impl : detail::NotCopied {
-    Impl(std::vector<NodeConfig> of_nodes, const NodesOptions& of_user)
-        : configs(for_one_process(std::move(of_nodes))), options(of_user) {}
+    Impl(std::vector<NodeConfig> of_nodes, NodesOptions of_user)
+        : configs(for_one_process(std::move(of_nodes))), options(std::move(of_user)) {}
     ~Impl() { former->close(lanes); }
 
     const std::vector<NodeConfig> configs;
@@ -134,10 +134,10 @@ struct RedisNodes::Impl : detail::NotCopied {
 };
 
 RedisNodes::RedisNodes(std::initializer_list<Uri> uris, NodesOptions options)
-    : RedisNodes(parsed(uris, &Uri::view), options) {}
+    : RedisNodes(parsed(uris, &Uri::view), std::move(options)) {}
 
 RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions options)
-    : RedisNodes(parsed(uris), options) {}
+    : RedisNodes(parsed(uris), std::move(options)) {}
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
@@ -147,7 +147,8 @@ RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
                     "NodesOptions::quarantine", options.quarantine,
                     "be 0 if a node is a Redis Cluster, because its replicas are promoted without a bound on "
                     "what they have lost");
-    impl_ = new Impl(configs_of(std::move(endpoints), options), options);
+    auto configs = configs_of(std::move(endpoints), options);
+    impl_ = new Impl(std::move(configs), std::move(options));
 }
 
 /// In a child of fork() the destructor only closes the copies of the sockets.

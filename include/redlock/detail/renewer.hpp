@@ -32,7 +32,7 @@ public:
     /// Begins to extend an acquisition. If the watchdog extends this acquisition already, it computes again
     /// when the next extension is due. Can throw std::system_error if no thread can be started, and
     /// std::bad_alloc.
-    virtual void add(Acquisition /*acquisition*/) {}
+    virtual void add(Acquisition /*acquisition*/) {}  // NOLINT(performance-unnecessary-value-param): moved
 
     /// Ends the extension of an acquisition. When this function has returned, no extension of it is sent
     /// any more (rule B7). Blocks while an extension is under way, except in the thread that makes it.

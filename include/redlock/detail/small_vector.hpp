@@ -16,7 +16,7 @@ class SmallVector {
 public:
     SmallVector() noexcept {}  // NOLINT(modernize-use-equals-default): `= default` deletes it (the union)
     explicit SmallVector(std::size_t size)
-        : heap_(size > inside ? std::make_unique<T[]>(size) : nullptr), size_(size) {
+        : heap_(size > inside ? std::make_unique<Elements>(size) : nullptr), size_(size) {
         if (!heap_) std::uninitialized_value_construct_n(data(), size_);
     }
     SmallVector(const SmallVector& other) : SmallVector(other.size_) {
@@ -24,7 +24,10 @@ public:
     }
     /// The vector that was moved from is empty.
     SmallVector(SmallVector&& other) noexcept { take(other); }
-    SmallVector& operator=(const SmallVector& other) { return *this = SmallVector{other}; }
+    SmallVector& operator=(const SmallVector& other) {
+        *this = SmallVector{other};
+        return *this;
+    }
     SmallVector& operator=(SmallVector&& other) noexcept {
         if (this == &other) return *this;
         destroy_inside();
@@ -44,6 +47,8 @@ public:
     const T& operator[](std::size_t i) const noexcept { return data()[i]; }
 
 private:
+    using Elements = T[];  // NOLINT(modernize-avoid-c-arrays): only the constructor knows the size
+
     void destroy_inside() noexcept {
         if (!heap_) std::destroy_n(elements_.data(), size_);
     }
@@ -57,7 +62,7 @@ private:
         size_ = std::exchange(other.size_, 0);
     }
 
-    std::unique_ptr<T[]> heap_{};
+    std::unique_ptr<Elements> heap_{};
     std::size_t size_ = 0;
     union {
         std::array<T, inside> elements_;
