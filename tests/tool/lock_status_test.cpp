@@ -97,6 +97,7 @@ TEST(LockStatus, HasNoHolderInJsonIfNobodyHoldsTheLock) {
     EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": null"));
     nodes[1] = nodes[0];
     EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": \"host=web1\""));
+    EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"held_on\": 2"));
 }
 
 TEST(LockStatus, HasTheNumberOfAnErrorOfTheSystemInJson) {
