@@ -83,9 +83,8 @@ private:
         if (step == Step::server) return !value_of("run_id:").empty();
         const auto first_word = reply.text.substr(0, reply.text.find(' '));
         if (reply.is_error())
-            return step == Step::ping &&
-                   (first_word == "NOPERM" || first_word == "MISCONF" ||
-                    reply.text.starts_with("ERR unknown command"));
+            return step == Step::ping && (first_word == "NOPERM" || first_word == "MISCONF" ||
+                                          reply.text.starts_with("ERR unknown command"));
         return reply.kind == RedisReply::Kind::status;
     }
 
