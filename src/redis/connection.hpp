@@ -130,7 +130,8 @@ public:
     /// caller must call flush(). If the function throws, this connection is broken.
     void repeat(const detail::PendingReply& release);
     /// Writes what was appended, unless the connection collects commands. If the write fails, the function
-    /// reads what the server has said, and may keep a release that the server has refused.
+    /// reads what the server has said, and may keep a release that the server has refused. The connection is
+    /// broken then.
     void flush();
 
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
@@ -176,7 +177,8 @@ public:
     std::string unfinished_step() const;
 
     /// Changes the state to broken. Discards the bytes that the kernel has not sent yet. After a plain
-    /// close(), the kernel could still send them a long time later.
+    /// close(), the kernel could still send them a long time later. If the connection is broken already, only
+    /// replaces the cause and the detail.
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.

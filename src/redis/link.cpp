@@ -168,9 +168,8 @@ bool Link::is_over(Clock::time_point now) const noexcept {
     return broken() || (is_draining() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
-/// For a current connection, it suffices that any reply has been missing for a node_timeout. On a draining
-/// one, nothing may have been written or read for a node_timeout, either. Then a device on the way, such as
-/// a NAT, may have forgotten it. A slow server needs no second connection, so this is not done sooner.
+/// If nothing was written or read on a draining connection, a device on the way, such as a NAT, may have
+/// forgotten it. A slow server needs no second connection, so this is not done sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;

@@ -36,8 +36,8 @@ public:
     /// connection is broken. It may be called although nothing has changed. A broken connection must be left.
     /// Returns true if the round still waits until it may write.
     ///
-    /// Of the functions that change a Node, the round may call only join() and failed() here. It may use and
-    /// leave its connections, and a new Node may be made for a server of a Redis Cluster.
+    /// Of the functions that change a Node, the round may call only drop_former(), join() and failed() here.
+    /// It may use and leave its connections, and a new Node may be made for a server of a Redis Cluster.
     virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
 
 protected:
@@ -77,7 +77,7 @@ public:
     bool may_write(detail::KeyEffect effect, Clock::time_point now) noexcept;
     void wait_to_write(ConnectionUser& user) { waiting_.push_back(&user); }
     void leave(const ConnectionUser& user) noexcept;
-    /// Lets all users leave the connection, which is broken.
+    /// Lets all users leave the connection, which is broken, so users() is 0 afterwards.
     void fail_users(Clock::time_point now);
 
     // ---- Progress
@@ -102,8 +102,10 @@ public:
     /// Returns true if the connection has no users and no further use.
     bool is_over(Clock::time_point now) const noexcept;
 
-    /// Returns true if a reply has been missing for so long that something must be done: start_draining() on
-    /// a current connection, and give_up_releases() on a draining one.
+    /// Returns true if a reply has been missing for a node_timeout, and something must be done: on a current
+    /// connection start_draining(), on a draining one give_up_releases(). On a draining one, nothing may have
+    /// been written or read for a node_timeout, either. Returns false in the state silent, and if the
+    /// connection was never ready.
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Returns the releases that may be sent on another connection, and forgets them.
     detail::PendingReplies give_up_releases();

@@ -1,8 +1,10 @@
 // The connections of one lane to one node (Link). If the node is a Redis Cluster, there is an object for each
 // of its servers (NodeGroup).
 //
-// A round calls refresh() and join(), and then the functions of the Link until it leaves the Link. The thread
-// that leads the lane, or the event loop, calls the other functions:
+// A round calls refresh() when it begins. For each connection that it joins, it calls drop_former(),
+// could_overtake() and join(), also inside on_progress() (link.hpp). Then it calls the functions of the Link
+// until it leaves the Link. It may call failed() at any time. The thread that leads the lane, or the event
+// loop, calls the other functions:
 //
 //     when                                         | functions
 //     ---------------------------------------------+-----------------------------------------------------
@@ -12,6 +14,8 @@
 //     the leader stops leading                     | write_all(), lacks_connection(), add_late_replies()
 //     no round is under way, replies are missing   | check_silence(), give_up_unwritten()
 //     at the end                                   | append_unfinished(), close_connections()
+//
+// If write_collected(), take_ready() or check_silence() throws std::bad_alloc, its next call does the rest.
 #pragma once
 
 #include <redlock/clock.hpp>
