@@ -36,8 +36,8 @@
 //   majority      more than half of the configured nodes, whether they are up or not
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
 //                 other, unless NodesOptions::round says otherwise. All other rounds first send to all nodes
-//                 that this round may have reached, and then await the answers. A node that has failed mostly
-//                 gets only releases
+//                 that the round of the acquisition may have reached, and then await the answers. A node that
+//                 has failed mostly gets only releases
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
 //   validity      the time for which a holder may rely on the lock. It lasts for ttl − drift from the
 //                 beginning of the round that acquired the lock. An extension can make it longer, or find
@@ -202,7 +202,9 @@ public:
     ///
     /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
     /// not ended by the end of the call, and the result is `no_quorum` or less than a majority has answered,
-    /// the lock is unconfirmed, and release() can be called again. Otherwise it is free.
+    /// the lock is unconfirmed, and release() can be called again. Otherwise it is free. (Fewer answers can
+    /// also lead to `lost`: for example, a bare majority had the key, one of these nodes has lost it, and the
+    /// others do not answer.)
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

@@ -118,7 +118,7 @@ struct QueueTerms {
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
 
-/// One command. Each node of its request gets the same one.
+/// One command. Each node of its request gets the same one, apart from the queue terms.
 struct Command {
     Verb verb{};
     Resources resources{};

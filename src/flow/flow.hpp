@@ -1,8 +1,11 @@
-// Flows: the coroutines in which the algorithm is written. A flow waits for no I/O. It blocks in one case
-// only: a release waits until a watchdog in another thread has ended an extension (ReleaseLock). If it needs
-// a round (nodes.hpp) or a pause, it suspends. The code that runs it, the *front*, makes the round or the
-// pause, and resumes the flow. If nobody awaits the replies to a command, such as a holder description, the
-// flow itself has it sent (Steps::send()).
+// Flows: the coroutines in which the algorithm is written. If a flow needs a round (nodes.hpp) or a pause, it
+// suspends. The code that runs it, the *front*, makes the round or the pause, and resumes the flow. If nobody
+// awaits the replies to a command, the flow itself has it sent (Steps::send(), or describe_holder() for a
+// holder description).
+//
+// A flow blocks in two cases only. A release waits until a watchdog in another thread has ended an extension
+// (ReleaseLock). With the blocking front, such a command waits for a moment if connections are being made, or
+// if another thread writes it (redis/lane.hpp).
 //
 //     class Example final : public Steps {
 //     public:
@@ -183,8 +186,8 @@ struct Turn {
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
     const RoundLimits* limits;        ///< their deadline and stop say when the flow goes on without a turn
     Clock::time_point attempt_due{};  ///< when it goes on to make an attempt without a turn
-    /// The last report of the home node. If this waiter has no turn, the front replaces it by a report that
-    /// was made to another waiter.
+    /// The last report of the home node. If the wait ends without a turn, the front computes the place of
+    /// this waiter from the last report to any waiter for the resource.
     std::optional<QueuePlace> place{};
     bool has_come = false;  ///< The front writes whether it is the turn of this waiter.
 };
@@ -223,8 +226,8 @@ using Pending =
 ///         ...  // do what operation.pending() describes
 ///     flow.result();
 ///
-/// A front can destroy a suspended flow. The function send_unreleased() of the Steps object, if it has one,
-/// then sends the commands that are left to do.
+/// A front can destroy a suspended flow. It then calls send_unreleased() of the Steps object, if there is
+/// such a function. This sends the commands that are left to do.
 class Operation : detail::NotCopied {
 public:
     /// `memory` is that of the frames, see FrameMemory. It must outlive the operation.
@@ -291,8 +294,9 @@ protected:
     Operation& operation() const noexcept { return operation_; }
     /// Returns the nodes. A flow must not call Nodes::ask(), because it would wait.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
-    /// Sends a command whose replies nobody awaits, outside a round. Waits for connections until `deadline`
-    /// at the latest. Returns false if there is no memory.
+    /// Sends a command whose replies nobody awaits. With the blocking front, waits while connections are made
+    /// (case 3 in quorum_round.hpp), but at most until `deadline`. In an event loop, does not wait. Returns
+    /// false if there is no memory.
     bool send(const Request& request, Clock::time_point deadline = Clock::never()) const noexcept {
         try {
             return detail::has_memory_for(

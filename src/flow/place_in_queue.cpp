@@ -97,7 +97,8 @@ Flow PlaceInQueue::find_home() {
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
-/// making. If a message in a pause leads to none (WaiterTiming), waits for the end of the pause.
+/// making. After failed attempts, another client's wake-up may lead to no attempt until a pause is over
+/// (WaiterTiming::failed_when_woken()). The flow then waits for the end of the pause.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -231,8 +232,8 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
 }
 
 /// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
-/// processed it, the waiter disconnects. Otherwise a release could wake it in vain. A command that was sent,
-/// but is `not_awaited`, will be processed.
+/// processed it, the waiter disconnects, so that no release wakes it in vain. A command that was sent, but is
+/// `not_awaited`, will be processed.
 void PlaceInQueue::record_departure(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)

@@ -42,7 +42,9 @@ namespace redlock::flow {
 ///               |                                              | → away
 ///     reserved  | its own question has reserved the resource   | as woken
 ///
-/// An attempt that the waiter makes although it was not woken changes no state.
+/// If a pause (WaiterTiming::failed_when_woken()) forbids the attempt, the waiter stays queued in place of
+/// woken, and asks the home node again at the end of the pause. An attempt that the waiter makes although it
+/// was not woken changes no state.
 class PlaceInQueue final : public Steps {
 public:
     /// All arguments must outlive the object. Each wait ends at `until` at the latest, or when a stop is
@@ -117,7 +119,7 @@ private:
     std::unique_ptr<Waiter> waiter_{};
     NodeSet homes_{};                                      // the nodes at which it may wait
     bool unsubscribed_ = false;                            // the home node did not know the subscription
-    Clock::time_point home_chosen_at_{};                   // when it last looked for the first of them
+    Clock::time_point home_chosen_at_{};                   // when find_home() last chose one of homes_
     std::string ticket_{};                                 // empty in the state away
     QueueTerms terms_{};                                   // with this ticket
     QueueTerms withdrawal_{};                              // with the ticket that is or was withdrawn last

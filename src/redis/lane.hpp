@@ -30,10 +30,10 @@
 //
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
-// 2. The leader looks into the inbox before each wait. If it waits for longer than max_collecting, the thread
-//    whose round is the first in the inbox wakes it. A thread whose deadline is closer than max_collecting
-//    wakes it at once. Only the lane that threads share has a descriptor for this. On the others, the leader
-//    looks into the inbox after max_collecting.
+// 2. The leader looks into the inbox before each wait. If it does not look there within max_collecting (1 ms,
+//    connection_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose
+//    deadline is closer than max_collecting wakes it at once. Only the lane that threads share has a
+//    descriptor for this. On the others, the leader looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: one whose
@@ -45,7 +45,7 @@
 //    which leads for a moment, sends what the sockets have not accepted. If only replies to releases are
 //    missing, it calls check_silence() later.
 // 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
-//    *leaves* its round after a time (Patience, short for a watchdog):
+//    *leaves* its round after a time (Patience; a thread of a watchdog leaves sooner):
 //
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------

@@ -22,7 +22,8 @@
 //     ----------------------------------------+------------------------------------------------
 //     a SET                                   | every command of its owner, above all the release
 //                                             | (rule B5)
-//     an enter_queue                          | the acquisition that removes the ticket
+//     an enter_queue                          | every command of its ticket, and the acquisition that
+//                                             | removes the ticket
 //     the writing of a holder description     | its deletion, which would otherwise find nothing
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
@@ -293,7 +294,7 @@ public:
 
     // ---- What must follow on this connection
 
-    /// Returns true if this command must follow a pending one (the first three rows of the table).
+    /// Returns true if this command must follow a pending one (the table at the top of this file).
     bool must_be_followed_by(const Command& command) const noexcept {
         if (binding_command_of(command.owner)) return true;
         if (leaves_queue(command) && binding_command_of(command.queue->ticket)) return true;

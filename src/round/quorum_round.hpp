@@ -95,11 +95,11 @@
 //                | or no request goes to the node              |
 //
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
-// also be an open one that is not free for another command yet.) From every other stage, end() leads to
-// over, too. If on_failed() returns true, a release must be sent once more. If on_redirected() or
-// on_unreachable() returns true, another server of a Redis Cluster must be asked. In these cases the
-// function does not change the stage, and the driver joins another connection: on_join() follows. If the
-// driver cannot join one, exclude(), or on_postponed() and end(), lead to over.
+// also be an open one that is not free for another command yet.) end() leads to over from every stage. If
+// on_failed() returns true, a release must be sent once more. If on_redirected() or on_unreachable() returns
+// true, another server of a Redis Cluster must be asked. In these cases the function does not change the
+// stage, and the driver joins another connection: on_join() follows. If the driver cannot join one,
+// exclude(), or on_postponed() and end(), lead to over.
 //
 // ---- Which nodes are awaited
 //
@@ -659,7 +659,8 @@ private:
         return std::nullopt;
     }
 
-    /// Returns the step for an overdue node. The first row that applies decides, except about the detail:
+    /// Returns the step for an overdue node. The first row that applies decides. (The detail has conditions
+    /// of its own.)
     ///
     ///     case                                             | cause       | the node has failed
     ///     -------------------------------------------------+-------------+--------------------------------

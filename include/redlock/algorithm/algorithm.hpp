@@ -39,8 +39,9 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that its rounds need. The functions below make the
-/// Request of each round from it. Their arguments must outlive the request.
+/// The resources to lock, and the options of the lock that its rounds need. acquire_request() and
+/// extend_request() make a Request from it. The arguments of every function that makes a Request must outlive
+/// the Request.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
