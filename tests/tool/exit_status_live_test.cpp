@@ -299,6 +299,12 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
     }
 }
 
+// REDLOCK_OWNER is the owner of the caller's own lock.
+TEST(ExitStatusOfIncorrectUse, IsThatOfABreakWithoutAnOwner) {
+    Tool tool{{"break", "job"}, {"REDLOCK_NODES=127.0.0.1:1", "REDLOCK_OWNER=" + nobody}};
+    EXPECT_EQ(tool.wait().status, 64);
+}
+
 TEST(ExitStatusOfVersionAndHelp, IsSuccess) {
     Tool version{{"--version"}, {}};
     EXPECT_EQ(version.wait().out, "redlock " REDLOCK_VERSION_STRING "\n");
