@@ -5,6 +5,8 @@
 #include <redlock/error.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <sstream>
 
 namespace redlock::tool::diagnosis_test {
@@ -151,6 +153,8 @@ TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
     nodes[3].info.eviction = "";
     nodes[3].marker = MarkerFacts{
         .placed = true, .left = 1s, .until = std::chrono::system_clock::time_point{1'760'000'000s}};
+    ::setenv("TZ", "XYZ-5", 1);  // a time zone that is not UTC
+    ::tzset();
     std::ostringstream text;
     print(text, diagnose(nodes, {.nodes = {.quarantine = 30s}}));
     EXPECT_THAT(text.str(),
