@@ -84,9 +84,9 @@ TEST(LockStatus, ShowsTheHolderDescription) {
     }
 }
 
-std::string json_of(const LockStatus& status) {
+std::string json_of(const LockStatus& status, bool nodes = false) {
     std::ostringstream json;
-    print_json(json, "orders:42", status, false);
+    print_json(json, "orders:42", status, nodes);
     return json.str();
 }
 
@@ -103,7 +103,7 @@ TEST(LockStatus, HasNoHolderInJsonIfNobodyHoldsTheLock) {
 TEST(LockStatus, HasTheNumberOfAnErrorOfTheSystemInJson) {
     auto nodes = support::nodes_of("?");
     nodes[0].cause = {1, std::generic_category()};
-    EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"code\": \"generic:1\""));
+    EXPECT_THAT(json_of(detail::conclude(nodes), true), testing::HasSubstr("\"code\": \"generic:1\""));
 }
 
 TEST(LockStatus, ShowsTheNumberOfReaders) {
