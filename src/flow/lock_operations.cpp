@@ -100,7 +100,14 @@ Flow AcquireLock::acquire() {
     auto& state = *state_;
     const auto now = state.terms.clock.now();  // read before the lease, as in ExtendLock::run()
     if (state.lease().valid_at(now)) co_return Errc::already_held;
-    if (!state.lease().empty()) release_earlier();
+    if (!state.lease().empty()) {
+        earlier_ = std::make_unique<ReleaseLock>(operation(), state_, state.number(), Replies::not_awaited);
+        {
+            const auto releasing = earlier_->run();
+            co_await releasing;
+        }
+        earlier_.reset();
+    }
     state.forget();  // even if the release was not confirmed: its keys expire
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = state.terms.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
@@ -125,12 +132,6 @@ Flow AcquireLock::acquire() {
         }
     has_begun_ = true;
     co_return error;
-}
-
-/// If there is no memory, the lease stays as it is, so that its release can be repeated.
-void AcquireLock::release_earlier() const {
-    ReleaseLock earlier{operation(), state_, state_->number(), Replies::not_awaited};
-    if (!earlier.send_unreleased()) throw std::bad_alloc{};
 }
 
 // ---- Failing

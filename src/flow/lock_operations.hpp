@@ -98,6 +98,7 @@ public:
     /// Sends each command that is left to do if run() was destroyed, see Acquire. Does not wait for the
     /// replies. Returns false if there is no memory. It can then be called again.
     bool send_unreleased() noexcept {
+        if (earlier_) return earlier_->send_unreleased();
         bool sent = true;
         if (acquire_ && !has_begun_)
             acquire_->for_each_unreleased([&](const Request& request) { sent = sent && send(request); });
@@ -106,15 +107,15 @@ public:
 
 private:
     Flow acquire();
-    void release_earlier() const;
 
     const std::shared_ptr<detail::LeaseState> state_;
     const algorithm::AcquireLimits limits_;
     const Clock::duration longest_undo_;
     // With Acquires::one, the acquisition chooses a name.
     const algorithm::LeaseRequest request_ = state_->request_for(state_->terms.names);
-    std::optional<Acquire> acquire_{};  // empty until an earlier acquisition was released
-    bool has_begun_ = false;            // the LeaseState and the watchdog have the new lease
+    std::unique_ptr<ReleaseLock> earlier_{};  // while an earlier acquisition is being released
+    std::optional<Acquire> acquire_{};        // empty until that release has ended
+    bool has_begun_ = false;                  // the LeaseState and the watchdog have the new lease
 };
 
 /// Returns the error of an operation that has thrown the current exception.

@@ -228,7 +228,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         flow::AcquireLock next{again, state, limits, 0s};
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
-        ASSERT_FALSE(again.ended()) << "it waits for the round of its attempt";
+        ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
         if (sent) (void)flow::do_pending(again);
         flow.reset();
         next.send_unreleased();
