@@ -34,7 +34,8 @@ public:
     virtual ~Observer() = default;
 
     /// A round has ended. The tally has the vote of each node and its cause; `took` is the duration of the
-    /// whole round.
+    /// whole round. In an event loop, a command whose replies nobody awaits, such as the deletion of a
+    /// description or of a ticket, may end without this call.
     virtual void round_ended(const Command& /*command*/, const Tally& /*tally*/,
                              std::chrono::nanoseconds /*took*/) noexcept {}
 

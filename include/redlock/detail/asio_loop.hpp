@@ -53,11 +53,23 @@ struct ReservedMemory {
     std::pmr::monotonic_buffer_resource resource{bytes.data(), bytes.size(), std::pmr::new_delete_resource()};
 };
 
-/// Returns a handler that does the same, and whose operation lies in this memory.
-template <class Handler>
-auto bind_memory(ReservedMemory& memory, Handler handler) {
-    return net::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory.resource},
-                               std::move(handler));
+/// A function with an associated allocator. (Asio 1.22.0 has no bind_allocator().)
+template <class Allocator, class Function>
+struct WithAllocator {
+    using allocator_type = Allocator;
+    allocator_type get_allocator() const noexcept { return allocator; }
+    void operator()() { function(); }
+
+    Allocator allocator;
+    Function function;
+};
+template <class Allocator, class Function>
+WithAllocator(Allocator, Function) -> WithAllocator<Allocator, Function>;
+
+/// Returns a function that does the same, and whose operation lies in this memory.
+template <class Function>
+auto bind_memory(ReservedMemory& memory, Function function) {
+    return WithAllocator{std::pmr::polymorphic_allocator<std::byte>{&memory.resource}, std::move(function)};
 }
 
 /// A handler that must be posted, and the value to call it with. The object is allocated in advance, but

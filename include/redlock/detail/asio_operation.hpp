@@ -58,7 +58,7 @@ private:
         if constexpr (std::same_as<To, Direct>)
             net::post(net::bind_executor(executor, bind_memory(memory_, std::move(deliver))));
         else
-            net::post(net::bind_executor(executor, net::bind_allocator(allocator_, std::move(deliver))));
+            net::post(net::bind_executor(executor, WithAllocator{allocator_, std::move(deliver)}));
     }
 
     /// Calls the handler, in its executor. If an executor throws std::bad_alloc although it has accepted the
