@@ -41,7 +41,7 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
                 for (const auto& node : group->all_) done = done && node->server().kept().none();
             return done;
         };
-        // Reads what has come. Such a reply may say that a release must be sent again.
+        // Reads the replies that have come. A server may have refused a release for now.
         (void)send_the_rest(groups, start, false);
         // The first attempt may find that a server is busy.
         const auto half = start + first.options_.node_timeout / 2;

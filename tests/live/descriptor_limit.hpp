@@ -14,7 +14,7 @@ namespace redlock::test {
 
 /// Lets this process open no more than `further` descriptors, fewer than 16.
 inline void limit_descriptors(rlim_t further) {
-    std::array<int, 16> lowest;  // what is free below the limit, and the limit itself
+    std::array<int, 16> lowest;  // the free descriptors below the limit, and the limit itself
     for (auto& it : lowest) it = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (const int it : lowest) ::close(it);
     rlimit limit{};

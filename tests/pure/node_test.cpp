@@ -618,7 +618,7 @@ TEST_F(NodeTest, AReleaseThatLacksADescriptorIsKeptAndTheNodeHasNotFailed) {
     EXPECT_EQ(holder(0), "");
 }
 
-// A name could not be resolved, or the Sentinels not be asked.
+// A name could not be resolved, or the Sentinels could not be asked.
 TEST(AResolutionThatLacksADescriptor, IsNoFailureOfTheNode) {
     bool lacks = true;
     RoundDriverWorld world{1, {}, [&lacks](auto& configs) {

@@ -522,7 +522,7 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterTheConnectionsOfAFormerLoopAreClo
     EXPECT_EQ(holder(1), "(nil)");
 }
 
-// A second redirection of a Redis Cluster would otherwise have too little time.
+// Otherwise a redirection of a Redis Cluster could have too little time.
 TEST_F(RepeatedReleaseInALoop, IsSentAtOnceAtTheEndIfNobodyHasReadItsRefusal) {
     acquire();
     make_busy(server);

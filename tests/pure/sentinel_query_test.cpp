@@ -163,7 +163,7 @@ TEST_F(SentinelQuery, CountsASentinelThatIsListedTwiceOnceEvenIfItRefusesConnect
     EXPECT_EQ(query(configs).addresses.size(), 1U) << "two Sentinels of three";
 }
 
-// No address of a Sentinel is to blame, and not the node.
+// Neither an address of a Sentinel nor the node is to blame.
 TEST_F(SentinelQuery, FailsForWantOfADescriptor) {
     for (std::size_t i = 0; i < 3; ++i)
         answer(i, "$2\r\nS" + std::to_string(i) + "\r\n", "", names_the_master);
