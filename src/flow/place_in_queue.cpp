@@ -80,7 +80,7 @@ Flow PlaceInQueue::find_home() {
     const auto earlier = homes_ & ~(NodeSet{}.set() << home);
     listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
     if (listens_) co_return std::error_code{};
-    if (!may_stay) leave_queue();  // the home node has failed, so this is done even if no other node is found
+    if (!may_stay) leave_queue();  // its home node, if any, has failed; so also if no other node is found
     co_await wait_for(PendingListen{waiter_.get(), homes_, &limits_, &listens_});
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
@@ -97,8 +97,8 @@ Flow PlaceInQueue::find_home() {
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
 /// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
-/// making. After failed attempts, another client's wake-up may lead to no attempt until a pause is over
-/// (WaiterTiming::failed_when_woken()). The flow then waits for the end of the pause.
+/// making. After failed attempts, a message of another client leads to no attempt until a pause is over
+/// (WaiterTiming::failed_when_reserved()). The flow then waits for the end of the pause.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -125,9 +125,9 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // True if another client has reserved the resource for this waiter. After a refusal, only the message of
-    // such a client wakes the waiter. A grant mostly means that the question itself has reserved the
-    // resource. But in a pause (WaiterTiming), the question is sent without `may_take`, and reserves nothing.
+    // True if another client is the cause of the attempt that may follow. It is after a refusal, because only
+    // its message wakes the waiter. A grant mostly means that the question itself has reserved the resource.
+    // But in a pause (WaiterTiming), the question has no `may_take`, and reserves nothing.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
         turn_.place = answer.place;
@@ -139,7 +139,7 @@ Flow PlaceInQueue::ask_and_sleep() {
         votes.reset();
         const auto sleeping = await_message();
         co_await sleeping;
-        if (!woken_) co_return std::error_code{};
+        if (!message_is_ours_) co_return std::error_code{};
     }
     const auto may_come_from = timing_.may_come_from();
     if (by_another && clock_.now() < may_come_from) {
@@ -151,16 +151,16 @@ Flow PlaceInQueue::ask_and_sleep() {
     co_return std::error_code{};
 }
 
-/// Sleeps until a message has come, until `sleep_until_`, or until a stop is requested. `woken_` is true
-/// afterwards if the message has the present ticket. An earlier ticket is withdrawn, because the resource may
-/// be reserved for it. This is done only for the first such message, because a faulty home node could send
-/// them without end.
+/// Sleeps until a message has come, until `sleep_until_`, or until a stop is requested. `message_is_ours_` is
+/// true afterwards if the message has the present ticket. An earlier ticket is withdrawn, because the
+/// resource may be reserved for it. This is done only for the first such message, because a faulty home node
+/// could send them without end.
 Flow PlaceInQueue::await_message() {
-    woken_ = false;
+    message_is_ours_ = false;
     for (bool withdrawn = false; now_is_before(sleep_until_);) {
         co_await wait_for(PendingMessage{waiter_.get(), sleep_until_, &limits_.stop, &message_});
-        woken_ = message_.ticket == terms_.ticket;
-        if (woken_) break;
+        message_is_ours_ = message_.ticket == terms_.ticket;
+        if (message_is_ours_) break;
         if (!message_.connected) {
             lose_connection();
             break;
@@ -171,7 +171,8 @@ Flow PlaceInQueue::await_message() {
     co_return std::error_code{};
 }
 
-/// If no node has refused to keep a queue, all have failed. An attempt then shows which nodes answer.
+/// Ends with `no_queue` if a node has refused to keep a queue. Otherwise all nodes have failed. Then the flow
+/// pauses, and ends with `attempt`, because an attempt shows which nodes answer.
 Flow PlaceInQueue::wait_without_home() {
     collect_refusals();
     wake_ = Wake::no_queue;
@@ -199,8 +200,8 @@ void PlaceInQueue::leave() noexcept {
     waiter_.reset();  // gives its listener back
 }
 
-/// Takes the ticket out of the queue of the home node, if it may be there. If there is no memory, the queue
-/// removes the ticket by itself.
+/// Removes the ticket from the home node, if it may be there. If there is no memory, the node removes the
+/// ticket by itself.
 void PlaceInQueue::leave_queue() noexcept {
     if (const auto withdrawal = unreleased()) send(*withdrawal, limits_.deadline);
     state_ = State::away;
@@ -211,8 +212,8 @@ std::optional<Request> PlaceInQueue::unreleased() noexcept {
     return state_ >= State::queued ? std::optional{withdrawal_of(ticket_)} : std::nullopt;
 }
 
-/// Returns the command that takes this ticket out of the queue of the home node. If the resource was reserved
-/// for it there, the next waiter is woken.
+/// Returns the command that removes this ticket from the home node. If the resource was reserved for it
+/// there, the next waiter is woken.
 Request PlaceInQueue::withdrawal_of(std::string_view ticket) noexcept {
     withdrawal_.ticket = ticket;
     return algorithm::withdraw_request(turn_.resource, withdrawal_, terms_.home);
@@ -221,22 +222,22 @@ Request PlaceInQueue::withdrawal_of(std::string_view ticket) noexcept {
 // ---- What has happened
 
 void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::duration took) {
-    const bool woken = is_woken();
-    const auto by = state_ == State::woken ? WokenBy::another_client : WokenBy::its_question;
-    if (woken) record_departure(votes[waiter_->home()]);
+    const bool was_reserved = attempt_deletes_reservation();
+    const auto by = state_ == State::woken ? ReservedBy::another_client : ReservedBy::its_question;
+    if (was_reserved) record_departure(votes[waiter_->home()]);
     timing_.end_attempt(clock_.now());
     if (error != Errc::held_by_other) return;
     nodes().contended().set(turn_.resource.front(), true);
     homes_ = possible_homes(votes.reports());
-    if (woken) timing_.failed_when_woken(by, took);
+    if (was_reserved) timing_.failed_when_reserved(by, took);
 }
 
-/// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
-/// processed it, the waiter disconnects, so that no release wakes it in vain. A command that was sent, but is
-/// `not_awaited`, will be processed.
+/// Is called after an attempt that should delete the reservation. If the home node may not have executed the
+/// command of the attempt, the waiter disconnects, so that no release wakes it in vain. A command that was
+/// sent, but is `not_awaited`, will be executed.
 void PlaceInQueue::record_departure(const NodeReport& home) {
-    const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
-    if (processed)
+    const bool executed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
+    if (executed)
         state_ = State::listening;
     else
         leave_home();

@@ -36,13 +36,13 @@ namespace redlock::flow {
 ///               |                                              | another client has reserved it → woken
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
-///     woken     | another client has woken it; its next        | the attempt has reached the home node
-///               | attempt takes the ticket out of the queue    | → listening
-///               |                                              | the attempt may not have reached it
-///               |                                              | → away
+///     woken     | another client has woken it: its ticket is   | the attempt has reached the home node
+///               | out of the queue, and the resource may be    | → listening
+///               | reserved for it. Its next attempt deletes    | the attempt may not have reached it
+///               | this reservation.                            | → away
 ///     reserved  | its own question has reserved the resource   | as woken
 ///
-/// If a pause (WaiterTiming::failed_when_woken()) forbids the attempt, the waiter stays queued in place of
+/// If a pause (WaiterTiming::failed_when_reserved()) forbids the attempt, the waiter stays queued in place of
 /// woken, and asks the home node again at the end of the pause. An attempt that the waiter makes although it
 /// was not woken changes no state.
 class PlaceInQueue final : public Steps {
@@ -66,9 +66,9 @@ public:
     /// Leaves the queue for good.
     void leave() noexcept;
 
-    /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the
-    /// queue. Returns null if the waiter was not woken: it then keeps its place during the attempt.
-    const QueueTerms* terms() const noexcept { return is_woken() ? &terms_ : nullptr; }
+    /// Returns the ticket and the other queue terms of the next attempt, which deletes the reservation.
+    /// Returns null if the ticket may still be in the queue: the waiter keeps its place during the attempt.
+    const QueueTerms* terms() const noexcept { return attempt_deletes_reservation() ? &terms_ : nullptr; }
 
     /// Records the outcome of an attempt, and how long the attempt took.
     void attempted(std::error_code error, const Tally& votes, Clock::duration took);
@@ -76,20 +76,21 @@ public:
     /// Returns the place that the home node reported last; nothing if it has reported none.
     const std::optional<QueuePlace>& last() const noexcept { return turn_.place; }
 
-    /// Returns why nodes keep no queue for this client. Empty if a node has kept one since. May be called
-    /// once.
+    /// Returns why nodes keep no queue for this client. Empty if it has found a home node since. May be
+    /// called once.
     std::vector<NodeReport> take_refusals() noexcept { return std::move(refusals_); }
 
     /// Returns when each wait ends at the latest.
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Returns the command that is left to do after the flow was destroyed or has thrown: it takes the ticket
-    /// out of the queue. Returns nothing if the queue cannot have the ticket. The command is valid as long as
-    /// this object.
+    /// Returns the command that is left to do after the flow was destroyed or has thrown: it removes the
+    /// ticket. Returns nothing if the home node cannot have the ticket. The command is valid as long as this
+    /// object.
     std::optional<Request> unreleased() noexcept;
 
 private:
-    // In this order, because a queue can have the ticket in `queued` and in all states behind it.
+    // In this order, because from `queued` on, the home node can have the ticket: in the queue, or as the
+    // value of the reserved resource.
     enum class State : std::uint8_t { away, listening, queued, woken, reserved };
 
     // The steps of a wait.
@@ -99,8 +100,9 @@ private:
     Flow await_message();
     Flow wait_without_home();
 
-    /// Returns true if the next attempt takes the ticket out of the queue.
-    bool is_woken() const noexcept { return state_ == State::woken || state_ == State::reserved; }
+    bool attempt_deletes_reservation() const noexcept {
+        return state_ == State::woken || state_ == State::reserved;
+    }
     bool now_is_before(Clock::time_point until) const noexcept {
         return !limits_.stop.stop_requested() && clock_.now() < until;
     }
@@ -133,7 +135,7 @@ private:
     bool listens_ = false;             // find_home(): the waiter listens at a home node
     Clock::time_point sleep_until_{};  // await_message(): its limit
     Waiter::WakeUp message_{};         // await_message(): what has come last
-    bool woken_ = false;               // await_message(): a message with this ticket has come
+    bool message_is_ours_ = false;     // await_message(): it has the present ticket
 };
 
 }  // namespace redlock::flow

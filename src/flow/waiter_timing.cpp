@@ -58,13 +58,13 @@ void WaiterTiming::end_attempt(Clock::time_point now) {
     attempt_due_ = now + random_pause(longest_without_attempt, entropy_);
 }
 
-void WaiterTiming::failed_when_woken(WokenBy by, Clock::duration took) {
+void WaiterTiming::failed_when_reserved(ReservedBy by, Clock::duration took) {
     using namespace std::chrono_literals;
-    if (++failed_when_woken_ <= 1) return;
+    if (++failed_when_reserved_ <= 1) return;
     const detail::BackOff pauses{.shortest = took,
                                  .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
-    may_reserve_from_ = last_attempt_ + pauses.pause(failed_when_woken_, entropy_);
-    if (by == WokenBy::another_client) may_come_from_ = may_reserve_from_;
+    may_reserve_from_ = last_attempt_ + pauses.pause(failed_when_reserved_, entropy_);
+    if (by == ReservedBy::another_client) may_come_from_ = may_reserve_from_;
 }
 
 Clock::duration WaiterTiming::short_pause() const {

@@ -14,7 +14,7 @@
 namespace redlock::flow {
 
 /// How a resource came to be reserved for a waiter.
-enum class WokenBy : std::uint8_t { another_client, its_question };
+enum class ReservedBy : std::uint8_t { another_client, its_question };
 
 class WaiterTiming {
 public:
@@ -45,7 +45,7 @@ public:
     /// Records, after end_attempt(), that another client has refused an attempt of the woken waiter, and how
     /// long the attempt took. From the second call on, a *pause* begins. In the pause, a question must not
     /// reserve the resource, and after an attempt that another client has caused, a message leads to none.
-    void failed_when_woken(WokenBy by, Clock::duration took);
+    void failed_when_reserved(ReservedBy by, Clock::duration took);
 
     /// Returns when an attempt is made whatever the home node reports.
     Clock::time_point attempt_due() const noexcept { return attempt_due_; }
@@ -64,7 +64,7 @@ private:
     Clock::time_point holder_seen_;          // when the home node last reported a holder
     bool attempted_without_holder_ = false;  // an attempt was made because no holder was reported since
     int free_in_a_row_ = 0;                  // reports that the resource is free but not reserved for us
-    int failed_when_woken_ = 0;
+    int failed_when_reserved_ = 0;
     Clock::time_point may_reserve_from_{};
     Clock::time_point may_come_from_{};
 };

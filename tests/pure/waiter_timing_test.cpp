@@ -135,23 +135,23 @@ TEST_F(WaiterTimingTest, AsksSixteenTimesAtOnceIfTheResourceIsFree) {
 TEST_F(WaiterTimingTest, PausesAfterTheSecondCollision) {
     WaiterTiming with_long_pauses{now, 10min, entropy};
     with_long_pauses.end_attempt(now);
-    with_long_pauses.failed_when_woken(WokenBy::its_question, 3ms);
+    with_long_pauses.failed_when_reserved(ReservedBy::its_question, 3ms);
     EXPECT_TRUE(with_long_pauses.may_reserve(now));
     for (const auto pause : {12ms, 24ms, 48ms}) {
-        with_long_pauses.failed_when_woken(WokenBy::its_question, 3ms);
+        with_long_pauses.failed_when_reserved(ReservedBy::its_question, 3ms);
         EXPECT_FALSE(with_long_pauses.may_reserve(now + pause - 1ns));
         EXPECT_TRUE(with_long_pauses.may_reserve(now + pause));
     }
     EXPECT_LE(with_long_pauses.may_come_from(), now) << "only the question has to wait";
-    for (int i = 0; i < 20; ++i) with_long_pauses.failed_when_woken(WokenBy::another_client, 3ms);
+    for (int i = 0; i < 20; ++i) with_long_pauses.failed_when_reserved(ReservedBy::another_client, 3ms);
     EXPECT_EQ(with_long_pauses.may_come_from(), now + 10s);
     EXPECT_TRUE(with_long_pauses.may_reserve(now + 10s));
 }
 
 TEST_F(WaiterTimingTest, ComesInAPauseIfAnAttemptIsDue) {
     timing.end_attempt(now);
-    timing.failed_when_woken(WokenBy::another_client, 1h);
-    timing.failed_when_woken(WokenBy::another_client, 1h);
+    timing.failed_when_reserved(ReservedBy::another_client, 1h);
+    timing.failed_when_reserved(ReservedBy::another_client, 1h);
     EXPECT_EQ(timing.may_come_from(), now + 100ms);
     timing.end_attempt(now - 13'990ms);
     EXPECT_EQ(timing.may_come_from(), now + 10ms);

@@ -11,7 +11,7 @@
 --     3   how long the client has waited, in microseconds
 --     4   the expiry of the queue. A client that has not called for so long is removed.
 --     5   '1' if this call may reserve a free resource; '0' if the client only keeps its place, because it pauses
---         after a collision with another (failed_when_woken() in src/flow/waiter_timing.hpp)
+--         after a collision with another (failed_when_reserved() in src/flow/waiter_timing.hpp)
 --     6   an earlier ticket of this client, which the new one replaces, or empty. A reservation for it is deleted.
 --
 -- Returns the status RESERVED if the resource is reserved for this client. Returns the status UNSUBSCRIBED, and keeps
