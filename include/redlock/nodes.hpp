@@ -101,8 +101,8 @@ enum class Verb : std::uint8_t {
 /// What a command does with the queue of waiters, which the *home node* of the waiters keeps (waiting.hpp). A
 /// *ticket* identifies a waiter there. If a resource is reserved for a woken waiter, its value is the ticket.
 ///
-/// - set_if_absent and set_and_count with queue terms are the attempt of a waiter. At the home node they
-///   first take the ticket out of the queue and delete its reservation.
+/// - set_if_absent and set_and_count with queue terms are the attempt of a woken waiter. At the home node
+///   they first delete the reservation for the ticket, and the ticket, if it is still in the queue.
 /// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, its waiter leaves
 ///   the queue: the command removes this ticket.
 struct QueueTerms {
@@ -112,8 +112,8 @@ struct QueueTerms {
     std::chrono::microseconds waited{};           ///< enter_queue: how long the waiter has waited already.
     /// enter_queue: true if the node may reserve a free resource for this waiter at once.
     bool may_take = true;
-    /// compare_and_delete: true if this release was sent before, so that it must not wake a second waiter.
-    /// Also true if a waiter leaves the queue: the command wakes another one only if this one was woken.
+    /// compare_and_delete: true if this release was sent before, or if a waiter leaves the queue. The node
+    /// then wakes a waiter only if it deletes the key, or if the waiter that leaves was woken.
     bool repeated = false;
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
@@ -192,7 +192,7 @@ struct NodeReport {
     bool sent = false;
     /// True if the round left the node alone, because it was in back-off after a failure.
     bool left_alone = false;
-    /// Why the vote is unknown. A grant has no cause. A refusal has only the cause `wrong_type`, if the
+    /// Why the vote is unknown. A grant has no cause. A refusal has none either, except `wrong_type` if the
     /// resource is a key of another type.
     std::error_code cause = Errc::not_asked;
     /// A number that depends on the verb:
@@ -389,7 +389,7 @@ protected:
     struct Like {
         const Nodes& nodes;
     };
-    /// Has the names, the node_timeout and the quarantine of other nodes.
+    /// Makes nodes with the names, the node_timeout and the quarantine of other nodes.
     explicit Nodes(Like like)
         : names_(like.nodes.names_),
           node_timeout_(like.nodes.node_timeout_),
