@@ -4,13 +4,13 @@
 //
 // A verb has up to three forms. A form is the script that carries out the command (or a plain SET), with the
 // keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
-// function form_of() (command_form.hpp) chooses the form.
+// function form_of() (command_form.hpp) chooses the first form that the verb has and whose condition is met:
 //
 //     form     | used
 //     ---------+-----------------------------------------------------------------------------------------
+//     reader   | if the owner is a reader (LockOptions::shared)
 //     simple   | for one resource, if the command concerns no other key
 //     general  | otherwise
-//     reader   | if the owner is a reader (LockOptions::shared)
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -32,7 +32,7 @@ enum class KeyEffect : std::uint8_t {
     none,
     acquires,     ///< Sets the resource to the owner.
     extends,      ///< Raises the expiry of the resource.
-    releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
+    releases,     ///< Deletes the resource. Goes to each node of its request, whatever the others answer.
     enqueues,     ///< Adds the ticket of a waiter to the queue of the resource.
     describes,    ///< Writes the description of a holder. Nobody waits for the reply.
     undescribes,  ///< Deletes the description after the release.
@@ -240,7 +240,7 @@ constexpr KeyEffect effect_of(const Command& command) noexcept {
     return is_over ? KeyEffect::undescribes : effect;
 }
 
-/// Returns true for an acquisition that takes the client's ticket out of the queue.
+/// Returns true for an acquisition that removes the client's ticket and its reservation.
 constexpr bool leaves_queue(const Command& command) noexcept {
     return command.queue && acquires(command.verb);
 }
