@@ -1,5 +1,5 @@
 // A Connection to a server in memory that speaks TLS.
-#include "pure/memory_network.hpp"
+#include "memory_network.hpp"
 #include "support/replaced_new.hpp"
 #include "tls_server_in_memory.hpp"
 

@@ -1,6 +1,6 @@
 // The thread that queries Sentinels over TLS, when the process is exiting.
 #include "live/forked_child.hpp"
-#include "pure/memory_network.hpp"
+#include "memory_network.hpp"
 #include "support/certificates.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-namespace redlock::test::handshake_test {
+namespace redlock::test::tls_handshake_test {
 namespace {
 
 /// While this is true, OpenSSL gets no memory.
@@ -194,4 +194,4 @@ TEST_F(Handshake, VerifiesTheNameWithoutAFinalDotOrAScope) {
 }
 
 }  // namespace
-}  // namespace redlock::test::handshake_test
+}  // namespace redlock::test::tls_handshake_test
