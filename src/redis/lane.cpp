@@ -107,12 +107,11 @@ private:
 
 // ---- The threads that ask
 
-Lane::Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-           Admits admits)
+Lane::Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network, Kind kind)
     : network_(network),
-      admits_(admits),
+      kind_(kind),
       group_(configs, options, network,
-             admits == Admits::all ? NodeGroup::Writes::collected : NodeGroup::Writes::at_once) {
+             kind == Kind::shared ? NodeGroup::Writes::collected : NodeGroup::Writes::at_once) {
     free_.reserve(most_free);
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
@@ -180,8 +179,9 @@ bool Lane::wake(Asker& asker, Waited reason) noexcept {
     return true;
 }
 
-/// Puts a round into the inbox (rule 1), with copies of the arguments if another thread leads. They are made
-/// between passes, without the mutex. Returns until_it_leads or not_yet, or nothing if the lane is private.
+/// Puts a round into the inbox (rule 1), with copies of the arguments if another thread leads. The copies are
+/// made without the mutex, and then the function tries again. Returns until_it_leads or not_yet, or nothing
+/// if the lane is private.
 auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
     for (;; own.copy()) {
         const std::lock_guard guard{mutex_};
@@ -281,11 +281,11 @@ void Lane::stop_leading() noexcept {
 
 /// Returns true if the round of the leader has ended.
 bool Lane::make_turn(Asker& own) {
-    // Nobody has read from the connections since the last round. A server may have closed one. If the last
-    // read was just now, this one is saved.
+    // A server may have closed a connection since the last round. If somebody has read within the last
+    // millisecond, this read is left out.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
     // The wakeup must exist before the inbox is taken, because a later round may use it.
-    if (admits_ == Admits::all) make_wakeup();
+    if (kind_ == Kind::shared) make_wakeup();
     begin_new_rounds(&own);
     const auto until = write();
     if (wake_ended(&own)) return true;
@@ -307,8 +307,8 @@ bool Lane::receive(Asker& own, Clock::time_point until) {
     return true;
 }
 
-/// Makes the lane private if `own` is the only round, and nobody may join now. This stays so while the round
-/// is under way: a command can only have to follow what a round has left behind at its end.
+/// Makes the lane private if `own` is the only round, and nobody may join now. Nothing changes this while the
+/// round is under way, because only the end of a round leaves commands behind that others must follow.
 void Lane::begin_new_rounds(const Asker* own) {
     Askers begun;
     {

@@ -5,12 +5,12 @@
 // Leader). It alone uses the connections. In each turn, it begins the new rounds, writes their commands
 // together, waits for replies, and continues with the rounds that have got one. There are two kinds of lanes:
 //
-//     lane      | rounds that the leader makes
-//     ----------+--------------------------------------------------------------------------------------------
-//     all       | those of all threads that come; the other threads sleep
-//     followers | mostly its own only. Others may come while there is a command without a reply that their
-//               | commands must follow. While there is none, the lane can be *private*: nobody may come, and
-//               | the leader waits for a reply in a recv() that blocks
+//     lane   | rounds that the leader makes
+//     -------+-----------------------------------------------------------------------------------------------
+//     shared | those of all threads that come; the other threads sleep
+//     own    | mostly only that of the leader. Others may come while there is a command without a reply that
+//            | their commands must follow. While there is none, the lane can be *private*: nobody may come,
+//            | and the leader waits for a reply in a recv() that blocks
 //
 // The life of a round:
 //
@@ -32,14 +32,14 @@
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. If it does not look there within max_collecting (1 ms,
 //    connection_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose
-//    deadline is closer than max_collecting wakes it at once. Only the lane that threads share has a
-//    descriptor for this. On the others, the leader looks into the inbox after max_collecting.
+//    deadline is closer than max_collecting wakes it at once. Only the shared lane has a descriptor for
+//    this. On the others, the leader looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
 //    over. Each round stores until when it waits (Asker::until).
-// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: one whose
-//    round is active, otherwise one in the inbox, and of these the newest, which has most time left. It looks
-//    into the inbox, and stops leading if nobody is there, in one section under the mutex. So there is never
-//    a sleeping thread without a leader.
+// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: that of
+//    the newest active round, which has most time left. If no active round has its thread any more, it takes
+//    that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is there, in
+//    one section under the mutex. So there is never a sleeping thread without a leader.
 // 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
 //    which leads for a moment, sends what the sockets have not accepted. If only replies to releases are
@@ -53,8 +53,8 @@
 //        any other  | It belongs to the leader (rule 8),   | the command may have been sent, so a release
 //                   | which is woken.                      | follows in a round of its own
 //
-//    A new round that must be sent (rule 7) is under "any other". The cause that the thread reports is "timed
-//    out", or "deadline" if that has passed, or "not awaited" if the thread waits for no replies.
+//    A new round that must be sent (rule 7) is under "any other". The reported cause is "timed out", or
+//    "deadline" if that has passed, or "not awaited" if a thread of a watchdog waits for no replies.
 // 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
 //    written behind its release. A round must be sent if it releases, or awaits no replies: it stays in the
 //    inbox if its thread leaves. The leader begins it, hands it to the connections, and then ends it.
@@ -95,15 +95,11 @@ inline constexpr auto* leader_gets_no_processor = "the thread that makes this ro
 
 class Lane : detail::NotCopied {
 public:
-    /// Which other rounds the leader makes.
-    enum class Admits : bool {
-        followers,  ///< those whose commands must follow another one
-        all
-    };
+    enum class Kind : bool { own, shared };
 
     /// Does no I/O. `network` must outlive the object.
     Lane(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
-         Admits admits = Admits::all);
+         Kind kind = Kind::shared);
     ~Lane();
 
     /// For how long a thread sleeps while another one makes its round (rule 6).
@@ -114,15 +110,15 @@ public:
     };
 
     /// Makes one round, and blocks while it lasts. Requires that the requests can share a round
-    /// (RequestsByServer). Returns false, and does nothing, if the lane is private. The caller then chooses a
-    /// lane again.
+    /// (RequestsByServer in redis_cluster.hpp). Returns false, and does nothing, if the lane is private. The
+    /// caller then chooses a lane again.
     bool ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies,
              Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
-    /// Returns how many nodes had no connection when a leader last found no other round to hand over to, for
-    /// want of a descriptor (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s ago,
-    /// so that the lane is tried again.
+    /// Returns how many nodes had no connection, for want of a descriptor, when a leader last had no active
+    /// round to hand over to (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s ago, so
+    /// that the lane is tried again.
     std::size_t unconnected() const noexcept {
         return unconnected_ > 0 && network_.clock().now() < unconnected_until_.load() ? unconnected_.load()
                                                                                       : 0;
@@ -174,7 +170,7 @@ private:
     bool receive(Asker& own, Clock::time_point until);
     void poll(Clock::time_point until);
     /// Returns true if the round of another thread may come now. If not, the lane can be private.
-    bool may_be_joined_locked() const noexcept { return admits_ == Admits::all || unanswered_.any_bound(); }
+    bool may_be_joined_locked() const noexcept { return kind_ == Kind::shared || unanswered_.any_bound(); }
     void make_wakeup();
     void take_ready();
     void read_all();
@@ -193,7 +189,7 @@ private:
     static constexpr std::size_t most_free = 64;
 
     Network& network_;
-    const Admits admits_;
+    const Kind kind_;
 
     mutable std::mutex mutex_{};
     // Guarded by mutex_. The leader, which alone changes is_private_ and wakeup_, reads them without it.

@@ -20,7 +20,7 @@ Lanes::Lanes(std::vector<NodeConfig> configs, NodesOptions options, Network& net
       options_(std::move(options)),
       network_(network),
       processors_(processors),
-      shared_(configs_, options_, network_, Lane::Admits::all) {}
+      shared_(configs_, options_, network_, Lane::Kind::shared) {}
 
 void Lanes::close(std::span<NodeGroup* const> others) noexcept {
     if (std::exchange(closed_, true)) return;
@@ -106,8 +106,7 @@ auto Lanes::find_idle_locked() noexcept -> Others::reverse_iterator {
 /// Returns this lane, or a new one if it is rend().
 auto Lanes::take_locked(Others::reverse_iterator idle) -> CountedLane& {
     if (idle == others_.rend())
-        others_.push_back(
-            std::make_unique<CountedLane>(configs_, options_, network_, Lane::Admits::followers));
+        others_.push_back(std::make_unique<CountedLane>(configs_, options_, network_, Lane::Kind::own));
     else
         std::rotate(std::prev(idle.base()), idle.base(), others_.end());
     return *others_.back();
@@ -152,7 +151,7 @@ void Lanes::leave(CountedLane& lane) noexcept {
 }
 
 /// Reads the late replies of idle lanes, because the node that has sent one may be trusted again: those of
-/// the shared lane, and those of one of the others, in turn.
+/// the shared lane, and those of one own lane, in turn.
 void Lanes::read_late() noexcept {
     std::array<Use, 2> late{Use{nullptr, {this}}, Use{nullptr, {this}}};
     const auto use = [](Use& it, CountedLane& lane) {

@@ -68,7 +68,7 @@ private:
     const NodesOptions options_;
     Network& network_;
     const std::size_t processors_;
-    CountedLane shared_;   // the lane that rounds share
+    CountedLane shared_;
     bool closed_ = false;  // used by close() only
     std::mutex mutex_{};
     // Guarded by mutex_. The lane that was taken or read last is at the end.

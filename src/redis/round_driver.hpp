@@ -34,8 +34,8 @@ public:
         ~Owner() = default;
     };
 
-    /// Begins a round. Requires that the requests can share a round (RequestsByServer). The group, the owner
-    /// and the arguments must outlive the round.
+    /// Begins a round. Requires that the requests can share a round (RequestsByServer in redis_cluster.hpp).
+    /// The group, the owner and the arguments must outlive the round.
     RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests, const RoundLimits& limits,
                 std::span<Tally> tallies);
     /// Leaves all connections. If the round is not over, it ends here, and the tallies say what is known.

@@ -1,9 +1,9 @@
 // Decides which lane the round of a thread uses, and how long the thread waits for the leading thread of this
-// lane. The threads of a process have several lanes (lanes.hpp): one that rounds *share*, whose leading
-// thread makes the rounds of all (lane.hpp), and others that one round has for itself at a time.
+// lane. The threads of a process have several lanes (lanes.hpp): the *shared lane*, whose leading thread
+// makes the rounds of all (lane.hpp), and *own lanes*, each of which one round has for itself at a time.
 //
-// Few threads are faster with a lane for each round, because they work in parallel. If many ask at the same
-// time, sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
+// Few threads are faster with their own lanes, because they work in parallel. If many ask at the same time,
+// sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
 #pragma once
 
 #include "connection_choice.hpp"
@@ -30,15 +30,15 @@ struct LaneSituation {
     /// The shared lane has connections to less than a quorum of the nodes, because this process had no
     /// descriptor left for the others (Lane::unconnected()).
     bool shared_lacks_quorum = false;
-    /// The same is true of the lane that the round would have for itself.
+    /// The same is true of the own lane that the round would have.
     bool own_lacks_quorum = false;
     /// See next_rounds_to_share().
     unsigned rounds_to_share = 0;
 };
 
-/// Returns true if the round uses the lane that rounds share. Otherwise it has a lane for itself, one that no
-/// round uses. Of several, it is the one with the fewest nodes in Lane::unconnected(). If these are equal,
-/// it is one on which no reply is missing, and then the last one used. If there is none, the lane is new.
+/// Returns true if the round uses the shared lane. Otherwise it has its own lane, one that no round uses. Of
+/// several, it is the one with the fewest nodes in Lane::unconnected(). If these are equal, it is one on
+/// which no reply is missing, and then the last one used. If there is none, the lane is new.
 ///
 /// This is asked only if no command is unanswered that this one must not overtake. Otherwise the round uses
 /// the lane of that command, even if another thread makes a round on it. (A SET follows a release only if no
