@@ -1,8 +1,7 @@
-// The limits of an acquisition, and whether and when it makes another attempt. It makes attempts until one
-// succeeds, a retry is pointless, or a limit is reached. An attempt sets the key on all nodes, and deletes it
-// again if no majority grants it in time (algorithm.hpp). Between two attempts the client pauses for a random
-// time. With LockOptions::fair, while another client holds the resource, the client waits in a queue in place
-// of the pause (waiting.hpp).
+// The limits of an acquisition. An acquisition makes attempts until one succeeds, a retry is pointless, or a
+// limit is reached. An attempt sets the key on all nodes, and deletes it again if no majority grants it in
+// time (algorithm.hpp). Between two attempts the client pauses for a random time. With LockOptions::fair,
+// while another client holds the resource, the client waits in a queue in place of the pause (waiting.hpp).
 //
 // The loop of the attempts is in src/flow/acquire.cpp.
 #pragma once
@@ -48,9 +47,9 @@ inline bool worth_retrying(const Result& result) {
 
 /// Returns when the pause before the next attempt ends at the latest: at the later one of two instants.
 ///
-/// - The attempt then ends before the deadline if it takes at most twice as long as the last one, and at
-///   least 1 ms. For example, if the last attempt took 20 ms, this instant is 40 ms before the deadline.
-/// - Half of the time until the deadline is over. So slow nodes have time to recover.
+/// - The deadline minus twice the time of the last attempt, or minus 1 ms if that is longer. So the attempt
+///   has time to end. For example, if the last one took 20 ms, this instant is 40 ms before the deadline.
+/// - The middle of the time until the deadline. So slow nodes have time to recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
