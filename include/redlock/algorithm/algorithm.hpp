@@ -18,11 +18,12 @@
 // command sets the expiry to the ttl, unless the remaining time is longer. It goes to every node that the
 // command of step 2 may have reached.
 //
-// nodes.hpp and lease.hpp explain the words.
+// nodes.hpp explains the words, and algorithm/lease.hpp what a lease is.
 //
 // This file has the requests of the steps. The steps are in src/flow: attempt.cpp acquires, lease.cpp extends
-// and releases. outcome.hpp decides whether a round was successful. Programs use Lock (lock.hpp) and not this
-// file.
+// and releases. At the end of this file are the functions that a Lock and its watchdog use on a lease, and
+// extend() and release() for the command `redlock`, which has no Lock. outcome.hpp decides whether a round
+// was successful. Programs use Lock (lock.hpp) and not this file.
 #pragma once
 
 #include <redlock/algorithm/lease.hpp>
