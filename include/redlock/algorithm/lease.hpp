@@ -12,7 +12,7 @@ namespace redlock {
 /// The data of one acquisition. Empty if its owner is empty.
 struct Lease {
     Owner owner{};                       ///< The value of the keys; empty if there is no lease.
-    Clock::time_point valid_until{};     ///< start + ttl − drift of the last success; less after a loss.
+    Clock::time_point valid_until{};     ///< The latest start + ttl − drift; earlier after a loss.
     std::uint64_t fencing_token = 0;     ///< Larger than every earlier holder's; 0 without fencing.
     NodeSet may_hold_key{};              ///< The nodes that may have executed its SET (Tally::sent()).
     bool shared = false;                 ///< The lease of a reader.
