@@ -26,7 +26,7 @@ class Renewer;  // the base class of Watchdog (watchdog.hpp)
 struct LockOptions {
     /// The time after which the key of the lock expires on the nodes, unless the lock is extended. The lock
     /// is valid for the ttl minus the drift (see drift() below), counted from the start of the round that
-    /// acquired or last extended the lock (lock.hpp).
+    /// acquired the lock. An extension can make this time longer (lock.hpp).
     ///
     /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, it can be shorter
     /// than the work, so that others do not wait for long if the holder crashes. The ttl must exceed the
@@ -80,9 +80,9 @@ struct LockOptions {
     ///   last one leaves, it must wait for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
-    /// With `fencing`, the system that checks the tokens must store two numbers: the largest token of any
-    /// write, and the largest token of any access. It must reject a read whose token is smaller than the
-    /// first number, and a write whose token is smaller than the second.
+    /// With `fencing`, the tokens of two readers have no order. The system that checks the tokens must store
+    /// two numbers: the largest token of any write, and the largest token of any access. It must reject a
+    /// read whose token is smaller than the first number, and a write whose token is smaller than the second.
     ///
     ///     write with 7    accepted: largest write 7, largest access 7
     ///     read with 9     accepted: largest write 7, largest access 9
