@@ -177,8 +177,8 @@ public:
     }
 
     /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round, or at
-    /// its old end if that is later. Blocks for at most one node_timeout. (Nodes::ask() says when each call
-    /// of a RedisNodes can take an eighth longer.)
+    /// its old end if that is later. Blocks for at most one node_timeout. (With RedisNodes, each call can
+    /// take a little longer, see Nodes::ask().)
     ///
     /// - `lost`: the validity has ended, or less than a majority of the nodes can still have the key. valid()
     ///   is false from now on. If there is a watchdog, the loss is reported (LockOptions::on_lost). But if it
