@@ -70,8 +70,8 @@ inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_
 ///     the replies to the release                                      | recorded
 ///     ----------------------------------------------------------------+--------------------
 ///     A node has woken a waiter: NodeReport::count is positive.       | others wait
-///     None has, but a node that was sent the release has not replied, | nothing, because it
-///     or only that a key has another type.                            | may be the home node
+///     None has, but a node that may have executed the release has not | nothing, because it
+///     voted, or has reported a key of another type.                   | may be the home node
 ///     otherwise                                                       | nobody waits
 ///
 /// If the lock had several resources, all of them get the same record, because a reply does not say which of
