@@ -4,8 +4,8 @@
 // holder description).
 //
 // A flow blocks in two cases only. A release waits until a watchdog in another thread has ended an extension
-// (ReleaseLock). With the blocking front, such a command waits for a moment if connections are being made, or
-// if another thread writes it (redis/lane.hpp).
+// (ReleaseLock). With the blocking front, a command whose replies nobody awaits waits for a moment if
+// connections are being made, or if another thread writes it (redis/lane.hpp).
 //
 //     class Example final : public Steps {
 //     public:
