@@ -1,5 +1,5 @@
 // The steps of one attempt, in the order of the Redlock specification (algorithm.hpp). With
-// LockOptions::fencing, it then chooses its fencing token.
+// LockOptions::fencing, step 4 also chooses the fencing token. If this fails, step 5 follows.
 #include "attempt.hpp"
 
 #include <redlock/algorithm/outcome.hpp>
@@ -101,7 +101,7 @@ Flow Attempt::run() {
         const auto undo_votes = blank_votes();
         may_have_woken_ = wakes;
         co_await ask(undo, no_limits_, *undo_votes);  // a stop request must not end it
-        // Without the nodes that are one server, perhaps nobody has refused.
+        // Some refusals came from the key of this client, so perhaps no other client holds the lock.
         if (record_same_servers(round_.tally, *undo_votes) && error == Errc::held_by_other)
             error = Errc::no_quorum;
         record_wrong_types(round_.tally, std::move(*undo_votes));
@@ -197,8 +197,8 @@ std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLim
 /// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
 ///    majority does so, it is confirmed.
 /// 3. A node refuses a token that is far ahead of its clock. If the round failed for this reason, the nodes
-///    that had returned this token lose their votes, and step 1 begins again with the others, which must be a
-///    majority.
+///    that had returned this token lose their votes, and this list begins again with the others, which must
+///    be a majority.
 ///
 /// An example with three nodes. 999 stands for a count that is far ahead of the clocks:
 ///
