@@ -140,10 +140,9 @@
 // begin with all_trusted.
 //
 // An example: an extension on five nodes, with a node_timeout of 50 ms. Node 5 is in back-off, and nodes 3
-// and 4 have just been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. Node 5 is
-// postponed, because nodes 3 and 4 could still grant. At 25 ms the round does not count on nodes 3 and 4 any
-// more, so the third grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at
-// the latest.
+// and 4 have just been frozen. At 0 ms the round asks nodes 1 to 4, and postpones node 5, because these four
+// could be a quorum. Nodes 1 and 2 grant. At 25 ms the round does not count on nodes 3 and 4 any more, so the
+// third grant can only come from node 5. The round asks node 5, and waits for it until 50 ms at the latest.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -378,8 +377,8 @@ public:
     /// Returns true if the outcome of the round depends on this node. The driver then connects to the node
     /// even in back-off. The outcome depends on the node if a request that goes to it has two properties:
     ///
-    /// - The further grants of all nodes whose votes are missing would be enough for the request.
-    /// - The further grants of only the nodes that are being asked would not be enough.
+    /// - The grants so far, and those of all nodes whose votes are missing, would be enough.
+    /// - The grants so far, and those of only the nodes that are being asked, would not be enough.
     ///
     /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
     /// of the earlier phases have been silent for half a node_timeout. For a refusal, see worth_asking().
@@ -471,7 +470,7 @@ private:
     std::size_t cursor_ = 0;                        // how many nodes this phase has passed
     Clock::time_point half_time_ = Clock::never();  // the end of first_half; never() in the other phases
     Clock::time_point end_ = Clock::never();        // the end of second_half
-    // When the last wait began, if the deadline of an awaited node had passed then.
+    // When the last wait began, if the deadline of an awaited node had passed then; otherwise min().
     Clock::time_point overdue_since_ = Clock::time_point::min();
     SmallVector<Participant, usual_nodes> nodes_;
     SmallVector<Count, 1> counts_;  // of each request
