@@ -1,6 +1,6 @@
-// The releases of one node that are to be sent again. A RedisNodes has several Node objects for each node:
-// one in each lane of its threads, and one for each event loop. Each of them may send what the others have
-// left behind.
+// The releases of one server that are to be sent again. A RedisNodes has several Node objects for it: one in
+// each lane of its threads, and one for each event loop. Each of them may send what the others have left
+// behind.
 //
 // A release must arrive, or its keys stay until their ttl ends. From its sending until its reply, it is in
 // one of these places:
@@ -44,7 +44,7 @@
 
 namespace redlock {
 
-/// The largest number of releases of one node that are sent again together. If there are more, the oldest
+/// The largest number of releases of one server that are sent again together. If there are more, the oldest
 /// ones are dropped, and their keys stay until their ttl ends.
 inline constexpr std::size_t max_kept_releases = 2048;
 
@@ -57,8 +57,8 @@ public:
     /// not to blame for the end of the connection: it has answered on it, this client had too few resources,
     /// or another server is to get them. It is also true if the connection has not ended, but is silent.
     ///
-    /// If the server has refused a release for now, on a connection that is in order, no release of the node
-    /// is sent again before `not_before`, because the server would probably refuse it again.
+    /// If the server has refused a release for now, on a connection that is in order, no release of the
+    /// server is sent again before `not_before`, because the server would probably refuse it again.
     void keep(detail::PendingReplies pending, bool may_try_at_once,
               Clock::time_point not_before = {}) noexcept {
         if (pending.releases_to_repeat() == 0) return;
