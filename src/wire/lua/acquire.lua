@@ -7,7 +7,7 @@
 --                  | the queue, and deletes the reservation for it. If the attempt fails, the client enters the queue
 --                  | again at its old place, because the order depends on how long it has waited.
 --     counters     | The script counts the new holder of each resource. The largest count of all nodes becomes the
---                  | fencing token. raise_counts.lua then raises the smaller counters to it.
+--                  | fencing token. If no majority has it, raise_counts.lua raises the smaller counters to it.
 --     a quarantine | If the node may have lost its data, it has no vote for this time (check_vote()).
 --
 --     KEYS
