@@ -21,7 +21,7 @@ namespace redlock {
 
 class Lanes : detail::NotCopied {
 public:
-    /// Does no I/O. The lanes share the Servers of `configs` (for_one_process()). `network` must outlive the
+    /// Does no I/O. The lanes share the Servers of `configs` (node_config.hpp). `network` must outlive the
     /// object. If more rounds than `processors` are under way, rounds that begin then share a lane.
     Lanes(std::vector<NodeConfig> configs, NodesOptions options, Network& network, std::size_t processors);
     ~Lanes() { close({}); }

@@ -26,7 +26,8 @@ public:
     /// Whether commands of several rounds are written together.
     enum class Writes : bool { at_once, collected };
 
-    /// Does no I/O. `configs` must come from for_one_process(). `network` must outlive the group.
+    /// Does no I/O. `configs` must come from for_one_process() (node_config.hpp). `network` must outlive the
+    /// group.
     NodeGroup(const std::vector<NodeConfig>& configs, NodesOptions options, Network& network,
               Writes writes = Writes::collected);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
