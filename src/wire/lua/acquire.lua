@@ -3,9 +3,9 @@
 --
 --     what         | what the script does with it
 --     -------------+--------------------------------------------------------------------------------------------------
---     a ticket     | The client has waited in the queue of its only resource. The script first takes the ticket out of
---                  | the queue, and deletes the reservation for it. If the attempt fails, the client enters the queue
---                  | again at its old place, because the order depends on how long it has waited.
+--     a ticket     | The client has waited in the queue of its only resource. The script first deletes the reservation
+--                  | for the ticket, and the ticket, if it is still in the queue. If the attempt fails, the client
+--                  | enters the queue again at its old place, because the order depends on how long it has waited.
 --     counters     | The script counts the new holder of each resource. The largest count of all nodes becomes the
 --                  | fencing token. If no majority has it, raise_counts.lua raises the smaller counters to it.
 --     a quarantine | If the node may have lost its data, it has no vote for this time (check_vote()).
