@@ -97,8 +97,8 @@ struct AProcessWithoutDescriptors : testing::Test, WaitingWorld {
     Lock held{nodes, "held", {}, network.clock(), entropy};
 };
 
-// A round that begins while another one is under way has a lane for itself. This lane gets no connections
-// here, and must not be the one that later rounds use.
+// A round that begins while another one is under way has its own lane. This lane gets no connections here,
+// and must not be the one that later rounds use.
 TEST_F(AProcessWithoutDescriptors, UsesTheConnectionsThatItHas) {
     Lock other{nodes, "other", {}, network.clock(), entropy};
     bool fails = false;
