@@ -55,7 +55,7 @@ enum class Errc {
     unknown_error,          ///< An error that the library does not know, such as one of a proxy.
     /// Nothing was sent, mostly because a majority had become impossible or the caller's time was over.
     not_asked,
-    /// The command was sent, but the other votes decided before the node answered.
+    /// The other votes decided before the node answered, or before the command could be written.
     not_awaited,
 };
 
