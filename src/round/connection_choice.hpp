@@ -9,7 +9,7 @@
 // - choose_connection() demands a fresh connection in its place.
 #pragma once
 
-#include "../wire/verbs.hpp"
+#include "../wire/key_effect.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -15,6 +15,7 @@
 
 #include <redlock/nodes.hpp>
 
+#include "key_effect.hpp"
 #include "scripts.hpp"
 
 #include <algorithm>
@@ -26,28 +27,6 @@ namespace redlock::detail {
 
 /// How many nodes must grant a command before its round is decided.
 enum class VotesNeeded : std::uint8_t { quorum, one, none };
-
-/// What a command does to the keys on a node.
-enum class KeyEffect : std::uint8_t {
-    none,
-    acquires,     ///< Sets the resource to the owner.
-    extends,      ///< Raises the expiry of the resource.
-    releases,     ///< Deletes the resource. Goes to each node of its request, whatever the others answer.
-    enqueues,     ///< Adds the ticket of a waiter to the queue of the resource.
-    describes,    ///< Writes the description of a holder. Nobody waits for the reply.
-    undescribes,  ///< Deletes the description after the release.
-};
-
-/// Returns true if a command with this effect deletes what a lease has left on a node. The command does no
-/// harm if it is executed late, or more than once.
-constexpr bool cleans_up(KeyEffect effect) noexcept {
-    return effect == KeyEffect::releases || effect == KeyEffect::undescribes;
-}
-
-/// Returns true if later commands of the same owner must follow it (pending_replies.hpp).
-constexpr bool binds(KeyEffect effect) noexcept {
-    return effect == KeyEffect::acquires || effect == KeyEffect::enqueues;
-}
 
 /// How the reply to a script becomes a vote (reply.hpp).
 enum class ReplyForm : std::uint8_t {
