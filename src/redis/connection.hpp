@@ -18,7 +18,7 @@
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
 // and are written directly behind the handshake. No function blocks except blocking_receive().
 //
-// PendingReplies says to which command a reply belongs. pending_replies.hpp explains the words.
+// ReplyQueue says to which command a reply belongs. reply_queue.hpp explains the words.
 #pragma once
 
 #include <redlock/clock.hpp>

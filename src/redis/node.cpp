@@ -153,7 +153,7 @@ Rest Node::write_all(Clock::time_point now) {
 
 void Node::add_late_replies(detail::LateReplies& late) const {
     for (const auto& it : links_)
-        if (!it->broken()) it->pending().add_late_to(late, options_.index);
+        if (!it->broken()) late.add(it->pending(), options_.index);
 }
 
 bool Node::lacks_connection() const noexcept {

@@ -23,6 +23,7 @@
 #include <redlock/nodes.hpp>
 
 #include "../os/network.hpp"
+#include "../round/unanswered.hpp"
 #include "link.hpp"
 #include "server.hpp"
 

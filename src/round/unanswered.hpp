@@ -1,12 +1,15 @@
 // What commands on other lanes must not overtake (pending_replies.hpp): the late replies of a lane, and its
 // rounds that their threads have left (lane.hpp).
+//
+// The next SET of a resource should follow its release, but need not: if it overtakes the release, the old
+// key refuses it. So the resources of the releases are remembered, too, and the SET prefers their lane
+// (Lanes).
 #pragma once
 
 #include <redlock/detail/memory.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../wire/verbs.hpp"
-#include "connection_choice.hpp"
 #include "pending_replies.hpp"
 
 #include <algorithm>
@@ -14,11 +17,51 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace redlock::detail {
+
+/// A summary of the late replies on the connections of a lane: of the commands whose requesters have left.
+struct LateReplies {
+    bool any = false;
+    std::uint64_t released = 0;  ///< bits_of() the resources of clean-ups
+    /// A command that a later one must follow.
+    struct Bound {
+        std::uint64_t by = 0;  ///< binding_of()
+        NodeSet nodes{};
+    };
+    std::vector<Bound> bound{};
+
+    /// Adds those of a connection to this node.
+    void add(const PendingReplies& pending, std::size_t node) {
+        pending.for_each_late([&](const PendingReply& it) {
+            any = true;
+            if (cleans_up(it.effect)) released |= bits_of(it.resources);
+            if (it.binds() || it.effect == KeyEffect::describes)
+                bound.push_back({binding_of(it.effect, it.owner), NodeSet{}.set(node)});
+        });
+    }
+
+    /// Returns a bit for each resource. Several resources can have the same bit. A SET can then follow a
+    /// release without need.
+    static std::uint64_t bits_of(Resources resources) noexcept {
+        std::uint64_t bits = 0;
+        for (const auto& resource : resources)
+            bits |= std::uint64_t{1} << std::hash<std::string_view>{}(resource) % 64;
+        return bits;
+    }
+    /// Returns a hash value for a command that another one must follow. Commands of one owner have the same
+    /// value, except for the writing of the holder description.
+    static std::uint64_t binding_of(KeyEffect effect, std::string_view owner) noexcept {
+        const std::uint64_t hash = std::hash<std::string_view>{}(owner);
+        return effect == KeyEffect::describes ? ~hash : hash;
+    }
+};
 
 /// Any thread may call the functions, unless they say otherwise.
 class Unanswered {
@@ -38,11 +81,11 @@ public:
     NodeSet bound_nodes(const Command& command) const noexcept {
         if (!any()) return {};
         std::array<std::uint64_t, 2> follows{};
-        follows.fill(PendingReplies::binding_of(KeyEffect::acquires, command.owner));
+        follows.fill(LateReplies::binding_of(KeyEffect::acquires, command.owner));
         if (leaves_queue(command))
-            follows.back() = PendingReplies::binding_of(KeyEffect::enqueues, command.queue->ticket);
+            follows.back() = LateReplies::binding_of(KeyEffect::enqueues, command.queue->ticket);
         else if (effect_of(command) == KeyEffect::undescribes)
-            follows.back() = PendingReplies::binding_of(KeyEffect::describes, command.owner);
+            follows.back() = LateReplies::binding_of(KeyEffect::describes, command.owner);
         const std::lock_guard guard{mutex_};
         if (binds_all_) return NodeSet{}.set();
         NodeSet nodes;
@@ -56,7 +99,7 @@ public:
     bool may_release_before(const Command& command) const noexcept {
         if (!any() || effect_of(command) != KeyEffect::acquires) return false;
         const std::lock_guard guard{mutex_};
-        return ((left_.released | late_.released) & PendingReplies::bits_of(command.resources)) != 0;
+        return ((left_.released | late_.released) & LateReplies::bits_of(command.resources)) != 0;
     }
 
     /// Records that a round was left.
@@ -64,8 +107,8 @@ public:
         const std::lock_guard guard{mutex_};
         ++rounds_left_;
         for (const auto& [command, to] : requests) {
-            left_.released |= PendingReplies::bits_of(command.resources);
-            const auto by = PendingReplies::binding_of(effect_of(command), command.owner);
+            left_.released |= LateReplies::bits_of(command.resources);
+            const auto by = LateReplies::binding_of(effect_of(command), command.owner);
             if (!has_memory_for([&, &nodes = to] { left_.bound.push_back({by, nodes}); })) binds_all_ = true;
         }
     }

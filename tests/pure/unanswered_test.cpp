@@ -32,7 +32,7 @@ TEST(Unanswered, ALateReplyBindsUntilItIsNotFoundAnyMore) {
     Unanswered unanswered;
     unanswered.update([](LateReplies& late) {
         late.any = true;
-        late.bound.push_back({PendingReplies::binding_of(KeyEffect::acquires, "A"), NodeSet{0b10}});
+        late.bound.push_back({LateReplies::binding_of(KeyEffect::acquires, "A"), NodeSet{0b10}});
     });
     EXPECT_EQ(unanswered.bound_nodes(release), NodeSet{0b10});
     EXPECT_FALSE(unanswered.any_left());
@@ -45,7 +45,7 @@ TEST(Unanswered, ASetShouldFollowTheReleaseOfItsResource) {
     Unanswered unanswered;
     unanswered.update([](LateReplies& late) {
         late.any = true;
-        late.released = PendingReplies::bits_of(resources);
+        late.released = LateReplies::bits_of(resources);
     });
     EXPECT_TRUE(unanswered.may_release_before(set_of_another));
     EXPECT_FALSE(unanswered.may_release_before(release)) << "it cannot be refused because of the other one";
