@@ -2,6 +2,7 @@
 
 #include <redlock/detail/memory.hpp>
 
+#include "../round/write_choice.hpp"
 #include "loop_waiter.hpp"
 #include "round_places.hpp"
 

@@ -1,6 +1,7 @@
 #include "connection.hpp"
 
 #include "../round/connection_choice.hpp"
+#include "../round/write_choice.hpp"
 #include "../wire/causes.hpp"
 #include "redis_cluster.hpp"
 

@@ -134,7 +134,7 @@ public:
     /// broken then.
     void flush();
 
-    // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
+    // ---- Collecting, for a connection that many rounds share (write_choice.hpp).
 
     /// If `collects` is true and the connection is ready, send() only appends commands to a buffer. They are
     /// written by write_collected(), or when the buffer is full, or if the last write was incomplete.

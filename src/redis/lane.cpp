@@ -2,8 +2,8 @@
 
 #include <redlock/detail/memory.hpp>
 
-#include "../round/connection_choice.hpp"
 #include "../round/lane_choice.hpp"
+#include "../round/write_choice.hpp"
 #include "../wire/verbs.hpp"
 #include "request_copies.hpp"
 

@@ -31,11 +31,11 @@
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
 //    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. If it does not look there within max_collecting (1 ms,
-//    connection_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose
-//    deadline is closer than max_collecting wakes it at once. Only the shared lane has a descriptor for
-//    this. On the others, the leader looks into the inbox after max_collecting.
-// 3. The leader writes when the rules of connection_choice.hpp permit it, and ends the rounds whose time is
-//    over. Each round stores until when it waits (Asker::until).
+//    write_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose deadline is
+//    closer than max_collecting wakes it at once. Only the shared lane has a descriptor for this. On the
+//    others, the leader looks into the inbox after max_collecting.
+// 3. The leader writes when the rules of write_choice.hpp permit it, and ends the rounds whose time is over.
+//    Each round stores until when it waits (Asker::until).
 // 4. When the round of the leader is over, it names another thread as its successor, and wakes it: that of
 //    the newest active round, which has most time left. If no active round has its thread any more, it takes
 //    that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is there, in

@@ -3,7 +3,7 @@
 
 #include <redlock/detail/memory.hpp>
 
-#include "../wire/verbs.hpp"
+#include "../round/write_choice.hpp"
 #include "node_config.hpp"
 
 #include <algorithm>
@@ -12,6 +12,10 @@
 namespace redlock {
 
 using namespace std::chrono_literals;
+
+/// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
+/// devices do so after minutes.
+static constexpr auto min_silence = 1s;
 
 Link::Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
            std::size_t node)
@@ -187,7 +191,7 @@ Rest Link::rest() const noexcept {
     if (unsent()) return Rest::unsent;
     const auto written = pending().newest_write();
     const bool may_be_lost = !broken() && was_ready() && state_ != State::silent &&
-                             written != Clock::never() && written - last_reply_ >= detail::min_silence;
+                             written != Clock::never() && written - last_reply_ >= min_silence;
     return may_be_lost && pending().has_late_clean_up() ? Rest::unconfirmed : Rest::nothing;
 }
 

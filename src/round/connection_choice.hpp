@@ -1,6 +1,6 @@
-// Decides which connection to a node a command uses, when the command may be passed to it, and when its bytes
-// are written. The functions are pure: they have no sockets and no clock. docs/glossary.md explains *lane*,
-// *current connection*, *clean-up* and *collect*. pending_replies.hpp says which command must follow which.
+// Decides which connection to a node a command uses. The function is pure: it has no sockets and no clock.
+// docs/glossary.md explains *lane*, *current connection* and *clean-up*. pending_replies.hpp says which
+// command must follow which, and write_choice.hpp when the command is written.
 //
 // The current connection *drains* in these cases:
 //
@@ -12,36 +12,16 @@
 #include "../wire/key_effect.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 
 namespace redlock::detail {
 
-/// The largest number of pending commands on a shared connection. Beyond it, a round waits within its own
-/// deadline. Clean-ups count, but are written nevertheless.
-inline constexpr std::size_t max_shared_pending = 1024;
-/// The largest number of commands, and about the largest number of bytes, that are collected for one write.
-/// The rounds with a place in an event loop (RoundPlaces) fit in one write, even with digests of scripts.
-inline constexpr std::size_t max_collected_commands = 512;
-inline constexpr std::size_t max_collected_bytes = 131'072;
-/// The longest time for which a command is collected, even if the server sends no replies.
-inline constexpr std::chrono::milliseconds max_collecting{1};
-/// If Sentinels name the server: the time of silence after which they may have named another one
-/// (may_write()).
-inline constexpr std::chrono::seconds max_sentinel_silence{1};
-/// The text of the error with which such a connection is disconnected.
-inline constexpr auto* may_be_former = "may be a former master's";
 /// The detail in the report of a node whose connection was not ready in time.
 inline constexpr auto* while_connecting = "while connecting";
 /// The detail in the report of a node that is not asked because the command could overtake another one.
 inline constexpr auto* earlier_is_pending = "an earlier command of its owner is still pending";
-/// The shortest time without a reply after which a device on the way may have forgotten a connection. Such
-/// devices do so after minutes.
-inline constexpr std::chrono::seconds min_silence{1};
 /// A connection that is in the making for longer is replaced for the next command that is no clean-up.
 inline constexpr std::chrono::seconds max_connecting{1};
-
-// ---- The choice of a connection
 
 /// The situation in which a command is to be sent.
 struct ConnectionSituation {
@@ -103,48 +83,6 @@ constexpr ConnectionChoice choose_connection(const ConnectionSituation& in) noex
     if (!release && (in.current == overdue || in.current == outdated)) return {Connection::fresh, in.trusted};
     const bool slow = in.current == made_slowly || in.current == overdue;
     return {Connection::current, in.trusted && !(release && slow)};
-}
-
-// ---- When a command may be passed to its connection, and when it is written
-
-/// The state of a shared connection for which a command waits.
-struct WriteSituation {
-    KeyEffect effect{};
-    bool established = false;  ///< Bytes can reach the server.
-    bool ready = false;        ///< The server has answered the handshake.
-    bool drains = false;
-    bool others_wait = false;     ///< Commands of other rounds have waited for longer.
-    std::size_t pending = 0;      ///< commands without a reply
-    std::size_t outstanding = 0;  ///< those of them that are not collected
-    bool has_sentinels = false;
-    std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
-};
-
-/// Returns true if the command may be passed to the connection. A clean-up only needs an established
-/// connection, because it does no harm if it is executed late. Other commands need a connection that is
-/// ready, does not drain, and has room.
-///
-/// These others go in order, except for the writing of a holder description, because its round does not wait.
-/// The description ends with the lease, so it does no harm either if it is written late.
-///
-/// If Sentinels name the server, a command that goes in order is not written behind an outstanding one, nor
-/// after a second of silence. The server may be a former master that was frozen. It would execute the command
-/// later, when the lease has expired. All commands that wait when the last reply arrives go in the same
-/// write.
-constexpr bool may_write(const WriteSituation& in) noexcept {
-    if (cleans_up(in.effect)) return in.established;
-    if (!in.ready || in.drains || in.pending >= max_shared_pending) return false;
-    if (in.effect == KeyEffect::describes) return true;
-    if (in.others_wait) return false;
-    return !in.has_sentinels || (in.outstanding == 0 && in.silence < max_sentinel_silence);
-}
-
-/// Returns true if the collected commands are written now: if no reply is outstanding, if a reply has come
-/// since the last write, or if the first of them has waited for max_collecting. A draining connection does
-/// not collect.
-constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
-                          bool drains) noexcept {
-    return outstanding == 0 || has_replied || waited >= max_collecting || drains;
 }
 
 }  // namespace redlock::detail

@@ -6,7 +6,7 @@
 // sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
 #pragma once
 
-#include "connection_choice.hpp"
+#include "write_choice.hpp"
 
 #include <algorithm>
 #include <chrono>

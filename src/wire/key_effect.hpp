@@ -10,7 +10,7 @@ enum class KeyEffect : std::uint8_t {
     none,
     acquires,     ///< Sets the resource to the owner.
     extends,      ///< Raises the expiry of the resource.
-    releases,     ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
+    releases,     ///< Deletes the resource. Goes to each node of its request, whatever the others answer.
     enqueues,     ///< Adds the ticket of a waiter to the queue of the resource.
     describes,    ///< Writes the description of a holder. Nobody waits for the reply.
     undescribes,  ///< Deletes the description after the release.

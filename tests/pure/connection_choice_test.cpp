@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "round/connection_choice.hpp"
+#include "round/write_choice.hpp"
 
 namespace redlock::detail::connection_choice_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "loop/round_places.hpp"
-#include "round/connection_choice.hpp"
+#include "round/write_choice.hpp"
 
 namespace redlock::test::contended_resource_test {
 namespace {

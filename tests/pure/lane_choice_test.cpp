@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "round/connection_choice.hpp"
 #include "round/lane_choice.hpp"
+#include "round/write_choice.hpp"
 
 #include <chrono>
 #include <optional>

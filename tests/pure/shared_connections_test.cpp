@@ -2,7 +2,7 @@
 #include "shared_world.hpp"
 
 #include "redis/listener.hpp"
-#include "round/connection_choice.hpp"
+#include "round/write_choice.hpp"
 
 #include <array>
 #include <chrono>

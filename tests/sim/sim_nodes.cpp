@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "round/connection_choice.hpp"
+#include "round/write_choice.hpp"
 
 namespace redlock::sim {
 namespace {
