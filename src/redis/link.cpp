@@ -172,6 +172,31 @@ bool Link::is_over(Clock::time_point now) const noexcept {
     return broken() || (is_draining() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
+void Link::end(Clock::time_point now, Entropy& entropy) noexcept {
+    if (broken() || pending().none()) return disconnect(now, entropy);
+    if (hangs(now)) return disconnect(now, entropy, Errc::timed_out, detail::while_connecting);
+    pending().never_repeat();
+    disconnect(now, entropy, Errc::timed_out, "replies were pending for too long");
+}
+
+void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason,
+                      const char* words) noexcept {
+    auto& server = *node_.server;
+    const bool was_broken = broken();
+    const bool is_blameless = was_ready() || lacks_resources();
+    const auto health = server.health(now);
+    const bool has_failed = was_broken && cause() && !is_blameless &&
+                            (health.probed || (health.trusted && pending().releases_to_repeat() > 0));
+    server.leave_address(*this);
+    server.disconnected(*this, reason, words);
+    if (!was_broken) fail({}, {});
+    auto releases = std::exchange(pending(), {});
+    if (!was_ready()) releases.count_no_repeat();
+    if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
+        (void)detail::has_memory_for([&] { node_.failed({cause(), detail()}, now, entropy); });
+    server.kept().keep(std::move(releases), is_blameless);
+}
+
 /// If nothing was written or read on a draining connection, a device on the way, such as a NAT, may have
 /// forgotten it. A slow server needs no second connection, so this is not done sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <vector>
 
 namespace redlock {
@@ -99,8 +100,19 @@ public:
     /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
     /// that there is no current one.
     bool reuse(Clock::time_point now) noexcept;
-    /// Returns true if the connection has no users and no further use.
+    /// Returns true if the connection has no users and no further use. It is then broken, or has drained.
     bool is_over(Clock::time_point now) const noexcept;
+    /// Disconnects. Requires is_over(). If replies have been pending for too long, their releases are
+    /// dropped.
+    void end(Clock::time_point now, Entropy& entropy) noexcept;
+    /// Disconnects. The releases that are to be repeated go to Server::kept(). The observer gets `reason` and
+    /// `words`, or the failure of a broken connection.
+    ///
+    /// If the connection broke before it was ready, also records that the node has failed in these two cases,
+    /// because no round may report it: a probe is under way, or the node is trusted and there are such
+    /// releases. But a node has not failed if this process has too few resources.
+    void disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason = {},
+                    const char* words = "") noexcept;
 
     /// Returns true if a reply has been missing for a node_timeout, and something must be done: on a current
     /// connection start_draining(), on a draining one give_up_releases(). On a draining one, nothing may have

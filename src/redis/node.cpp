@@ -1,7 +1,5 @@
 #include "node.hpp"
 
-#include <redlock/detail/memory.hpp>
-
 #include "../wire/verbs.hpp"
 #include "redis_cluster.hpp"
 
@@ -230,18 +228,12 @@ void Node::drop_unused(Clock::time_point now) {
         for (const auto& it : links_)
             if (it->reuse(now)) break;
     const auto is_over = [now](const auto& it) { return it->is_over(now); };
-    for (auto it = links_.begin(); (it = std::find_if(it, links_.end(), is_over)) != links_.end();) {
-        auto taken = std::move(*it);
-        it = links_.erase(it);
-        if (taken->broken() || taken->pending().none()) {
-            drop(std::move(taken), now);
-        } else if (taken->hangs(now)) {
-            drop(std::move(taken), now, Errc::timed_out, detail::while_connecting);
-        } else {
-            taken->pending().never_repeat();
-            drop(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
-        }
+    for (const auto& it : links_) {
+        if (!is_over(it)) continue;
+        lacked_resources_ = it->lacks_resources();
+        it->end(now, network_.entropy());
     }
+    std::erase_if(links_, is_over);
 }
 
 /// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
@@ -257,30 +249,6 @@ bool Node::repeat_releases(Clock::time_point now) {
     kept.send_again(answers, now, [&](const detail::PendingReply& release) { link.repeat(release); });
     link.flush();  // may keep a release, so it comes after send_again()
     return link.broken();
-}
-
-/// Disconnects. The releases whose rounds have ended are kept, unless PendingReplies::never_repeat() was
-/// called. The observer gets `cause` and `why`, or the failure of a broken connection.
-///
-/// If the connection broke before it was ready, also records that the node has failed in these two cases,
-/// because no round may report it: a probe is under way, or the node is trusted and there are such releases.
-/// But a node has not failed if this process has too few resources.
-void Node::drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause,
-                const char* why) noexcept {
-    const bool was_broken = link->broken();
-    const bool is_blameless = link->was_ready() || link->lacks_resources();
-    const auto health = config_.server->health(now);
-    const bool has_failed = was_broken && link->cause() && !is_blameless &&
-                            (health.probed || (health.trusted && link->pending().releases_to_repeat() > 0));
-    lacked_resources_ = link->lacks_resources();
-    config_.server->leave_address(*link);
-    config_.server->disconnected(*link, cause, why);
-    if (!was_broken) link->fail({}, {});  // disconnects
-    auto releases = std::exchange(link->pending(), {});
-    if (!link->was_ready()) releases.count_no_repeat();
-    if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
-        (void)detail::has_memory_for([&] { failed({link->cause(), link->detail()}, now); });
-    config_.server->kept().keep(std::move(releases), is_blameless);
 }
 
 /// Returns true if closing the connection now may lose a release, because the release is unsent, or because
@@ -301,7 +269,7 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {
-    for (auto& it : links_) drop(std::move(it), now);
+    for (const auto& it : links_) it->disconnect(now, network_.entropy());
     links_.clear();
 }
 

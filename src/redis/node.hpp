@@ -149,8 +149,6 @@ private:
     bool are_current() const noexcept;
     void drop_unused(Clock::time_point now);
     bool repeat_releases(Clock::time_point now);
-    void drop(std::unique_ptr<Link> link, Clock::time_point now, std::error_code cause = {},
-              const char* why = "") noexcept;
 
     // Constant after construction.
     const NodeConfig config_;
