@@ -127,7 +127,8 @@ public:
     }
 
     /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
-    /// caller must call flush(). If the function throws, this connection is broken.
+    /// caller must call flush(). If the function throws, this connection is broken. If it is broken already,
+    /// it only gets the entry of the release in pending().
     void repeat(const detail::PendingReply& release);
     /// Writes what was appended, unless the connection collects commands. If the write fails, the function
     /// reads what the server has said, and may keep a release that the server has refused. The connection is

@@ -205,10 +205,12 @@ bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     return is_current() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
 
-detail::PendingReplies Link::give_up_releases() {
-    auto taken = pending().take_repeatable_releases();
+bool Link::give_up_releases() {
+    auto releases = pending().take_repeatable_releases();
     state_ = State::silent;
-    return taken;
+    const bool any = releases.releases_to_repeat() > 0;
+    node_.server->kept().keep(std::move(releases), true);
+    return any;
 }
 
 /// A device has not forgotten the connection if a reply has come a moment before the release was written.

@@ -85,25 +85,25 @@ public:
 
     /// Connects, writes and reads as far as possible without blocking, and lets the users continue. If there
     /// is a `clock`, waits until the server sends something; see Connection::blocking_receive(). Returns the
-    /// time.
+    /// time. If memory runs out, the connection breaks, or the next call does the rest.
     Clock::time_point progress(Clock::time_point now, Clock* clock = nullptr);
-    /// Writes the collected commands if it is time, or if `all` is true.
+    /// Writes the collected commands if it is time, or if `all` is true. The connection may break.
     void write_if_due(Clock::time_point now, bool all);
     /// Returns when to call write_if_due() again at the latest.
     Clock::time_point write_due(Clock::time_point now) const noexcept;
 
     // ---- Its end
 
-    /// The state becomes draining. Once it has no users, the connection is over at the latest when it has
-    /// drained for as long as a key of its commands can live, and for a minute at least, from `since` on.
+    /// If the connection is current, the state becomes draining. Once it has no users, the connection is over
+    /// at the latest when it has drained for as long as a key of its commands can live, and for a minute at
+    /// least, from `since` on.
     void start_draining(Clock::time_point since) noexcept;
     /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
     /// that there is no current one.
     bool reuse(Clock::time_point now) noexcept;
     /// Returns true if the connection has no users and no further use. It is then broken, or has drained.
     bool is_over(Clock::time_point now) const noexcept;
-    /// Disconnects. Requires is_over(). If replies have been pending for too long, their releases are
-    /// dropped.
+    /// Disconnects. Requires is_over(). If replies were pending for too long, their releases are dropped.
     void end(Clock::time_point now, Entropy& entropy) noexcept;
     /// Disconnects. The releases that are to be repeated go to Server::kept(). The observer gets `reason` and
     /// `words`, or the failure of a broken connection.
@@ -119,8 +119,9 @@ public:
     /// been written or read for a node_timeout, either. Returns false in the state silent, and if the
     /// connection was never ready.
     bool is_newly_silent(Clock::time_point now) const noexcept;
-    /// Returns the releases that may be sent on another connection, and forgets them.
-    detail::PendingReplies give_up_releases();
+    /// Gives the releases that may be sent on another connection to Server::kept(), and returns true if there
+    /// were any. The state becomes silent.
+    bool give_up_releases();
     Rest rest() const noexcept;
 
 private:

@@ -178,10 +178,7 @@ bool Node::check_silence(Clock::time_point now) {
             failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout);
             it.start_draining(written);
         }
-        if (!it.is_newly_silent(now)) return;
-        auto releases = it.give_up_releases();
-        any_releases = any_releases || releases.releases_to_repeat() > 0;
-        config_.server->kept().keep(std::move(releases), true);
+        if (it.is_newly_silent(now)) any_releases = it.give_up_releases() || any_releases;
     });
     if (any_releases) limit_draining();
     if (any_broke || any_releases) sweep(now);
@@ -237,7 +234,8 @@ void Node::drop_unused(Clock::time_point now) {
 }
 
 /// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
-/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
+/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now. If
+/// other servers of its Cluster have replaced the server, has_replaced() has given the releases to them.
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = config_.server->kept();
     if (kept.none()) return false;

@@ -116,6 +116,7 @@ public:
     /// Writes what is collected, and breaks the connections on which a clean-up is still not written whole.
     /// A release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
+    /// Adds what the rounds that are over have left behind on the connections.
     void add_late_replies(detail::LateReplies& late) const;
     /// Returns true if this process had too few resources for the connection, such as descriptors.
     bool lacks_connection() const noexcept;

@@ -52,6 +52,8 @@ class Server {
 public:
     // ---- Its health
 
+    /// A server that has failed is not trusted until it answers again. Until then, it is mostly left alone
+    /// unless a *probe* is due: an attempt to reach it (node_health.hpp).
     struct Health {
         bool trusted = true;
         bool probe_due = false;
@@ -70,6 +72,9 @@ public:
     void succeeded() noexcept;
     /// Records that a reply has come that no round awaits. Does not lock while the server is calm.
     void replied_late() noexcept;
+    /// Records that the server has failed at this instant. The next probe is due after a pause, which is
+    /// longer after each failure until succeeded(). In the pause, another failure only replaces
+    /// last_failure().
     void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
 
     /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.

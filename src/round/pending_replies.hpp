@@ -24,7 +24,6 @@
 // awaits the reply sends its release again itself.
 #pragma once
 
-#include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
 #include "../wire/verbs.hpp"
