@@ -96,7 +96,7 @@ public:
     const detail::PendingReplies& pending() const noexcept { return pending_; }
     detail::PendingReplies& pending() noexcept { return pending_; }
 
-    // ---- These functions require that the connection is not broken.
+    // ---- On a broken connection, nothing is sent. A command only gets its entry in pending().
 
     /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. The
     /// state is handshaking until the server has answered. Does nothing if the connection is not ready.
@@ -127,8 +127,7 @@ public:
     }
 
     /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
-    /// caller must call flush(). If the function throws, this connection is broken. If it is broken already,
-    /// it only gets the entry of the release in pending().
+    /// caller must call flush(). If the function throws, this connection is broken.
     void repeat(const detail::PendingReply& release);
     /// Writes what was appended, unless the connection collects commands. If the write fails, the function
     /// reads what the server has said, and may keep a release that the server has refused. The connection is
@@ -170,7 +169,7 @@ public:
     std::size_t present_address() const noexcept { return next_address() - 1; }
 
     /// Returns true if bytes can be read, or if the server has closed the connection or its TLS session. On
-    /// an idle connection, each of these is unexpected.
+    /// an idle connection, each of these is unexpected. Requires that the connection is established.
     bool has_input_or_end() const noexcept { return (tls_ && tls_->failed()) || socket_->has_input(); }
 
     /// Returns what a connection that was never ready waits for, as the detail of a timeout. It may end with
