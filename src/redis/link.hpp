@@ -85,7 +85,8 @@ public:
 
     /// Connects, writes and reads as far as possible without blocking, and lets the users continue. If there
     /// is a `clock`, waits until the server sends something; see Connection::blocking_receive(). Returns the
-    /// time. If memory runs out, the connection breaks, or the next call does the rest.
+    /// present instant, read after the wait, or `now` without a clock. If memory runs out, the connection
+    /// breaks, or the next call does the rest.
     Clock::time_point progress(Clock::time_point now, Clock* clock = nullptr);
     /// Writes the collected commands if it is time, or if `all` is true. The connection may break.
     void write_if_due(Clock::time_point now, bool all);
@@ -108,9 +109,9 @@ public:
     /// Disconnects. The releases that are to be repeated go to Server::kept(). The observer gets `reason` and
     /// `words`, or the failure of a broken connection.
     ///
-    /// If the connection broke before it was ready, also records that the node has failed in these two cases,
-    /// because no round may report it: a probe is under way, or the node is trusted and there are such
-    /// releases. But a node has not failed if this process has too few resources.
+    /// If the connection broke before it was ready, perhaps no round reports the failure. So this function
+    /// records it in two cases: a probe is under way, or the node is trusted and a release of a round that is
+    /// over was pending here. But a node has not failed if this process has too few resources.
     void disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason = {},
                     const char* words = "") noexcept;
 

@@ -10,9 +10,11 @@
 //     ---------------------------------------------+-----------------------------------------------------
 //     in each turn, after the rounds were          | write_collected(), append_poll_entries(), then
 //     continued                                    | take_ready() for each connection that is ready
-//     a thread leads its only round                | blocking_receive() in place of them
-//     the leader stops leading                     | write_all(), lacks_connection(), add_late_replies()
-//     no round is under way, replies are missing   | check_silence(), give_up_unwritten()
+//     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of them
+//     a round has ended                            | add_late_replies()
+//     the leader stops leading                     | write_all(), lacks_connection()
+//     in the background, in each turn of a loop    | check_silence()
+//     a loop has been idle for the longest ttl     | give_up_unwritten()
 //     at the end                                   | append_unfinished(), close_connections()
 //
 // If write_collected(), take_ready() or check_silence() throws std::bad_alloc, its next call does the rest.
@@ -58,7 +60,7 @@ public:
         std::size_t position = 0;  ///< PollEntry::node of its connections
     };
 
-    /// Does no I/O. `config` must have a Server (for_one_process()). `network` must outlive the node.
+    /// Does no I/O. `config` must have a Server (node_config.hpp). `network` must outlive the node.
     Node(NodeConfig config, Network& network, Options options)
         : config_(std::move(config)), network_(network), options_(options) {}
 
@@ -91,18 +93,18 @@ public:
     /// Returns true if the command must follow another one on a draining connection of this node, and cannot,
     /// because it is no clean-up.
     bool could_overtake(const Command& command) const noexcept;
-    /// Returns the connection for a round with this command, which could not overtake another one;
-    /// connection_choice.hpp has the table of choices. The user must leave it. If `needed` is true, the
-    /// outcome of the round depends on this node, so it is asked even if it is not trusted.
+    /// Returns the connection over which a round sends this command; connection_choice.hpp has the table of
+    /// choices. Requires that could_overtake() is false. The user must leave the connection. If `needed` is
+    /// true, the outcome of the round depends on this node, so it is asked even if it is not trusted.
     JoinedLink join(const Command& command, Clock::time_point now, bool needed);
-    /// `owing` connections have a clean-up (cleans_up()) without a reply whose round is over.
+    /// `owing`: only the connections on which a clean-up (cleans_up()) of a round that is over is pending.
     enum class Polled : bool { all, owing };
     /// Appends an entry for each of these connections that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const;
     /// Reads from the connection of this entry, and lets its users continue.
     void take_ready(const PollEntry& entry, Clock::time_point now);
     /// Waits until the server sends something on this connection, and reads it; see Connection. Returns the
-    /// time.
+    /// present instant, read after the wait.
     Clock::time_point blocking_receive(Link& link);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
     /// function again at the latest. Forgets the connections that are over, and sends kept releases again.
