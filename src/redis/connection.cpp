@@ -35,9 +35,13 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
     if (resolution_->done()) connect();
 }
 
+int Connection::fd() const noexcept {
+    if (state_ == State::resolving) return resolution_->fd();
+    return socket_ ? socket_->fd() : -1;
+}
+
 PollEntry Connection::poll_entry() const noexcept {
-    if (state_ == State::resolving) return {.fd = resolution_->fd()};
-    if (!socket_) return {};
+    if (state_ == State::resolving || !socket_) return {.fd = fd()};
     const bool connecting = state_ == State::connecting;
     const bool ended = tls_ && tls_->failed();  // advance() must find that out, even if no byte comes
     return {.socket = socket_.get(),

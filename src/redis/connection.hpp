@@ -59,6 +59,8 @@ public:
 
     /// Returns what the caller has to wait for before it calls advance() again.
     PollEntry poll_entry() const noexcept;
+    /// Returns the descriptor of poll_entry(), or -1.
+    int fd() const noexcept;
 
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();

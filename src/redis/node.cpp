@@ -120,7 +120,7 @@ void Node::append_poll_entries(std::vector<PollEntry>& entries, Polled polled) c
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
     for_each_link([&](Link& it) {
-        if (it.poll_entry().fd == entry.fd) (void)it.progress(now);
+        if (it.fd() == entry.fd) (void)it.progress(now);
     });
     sweep(now);
 }

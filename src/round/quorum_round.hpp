@@ -476,7 +476,8 @@ private:
     SmallVector<Count, 1> counts_;  // of each request
 
     std::size_t count_being_asked() const noexcept {
-        return static_cast<std::size_t>(std::ranges::count_if(nodes_, &Participant::is_being_asked));
+        const auto is_asked = [](const Participant& it) { return it.is_being_asked(); };
+        return static_cast<std::size_t>(std::ranges::count_if(nodes_, is_asked));
     }
 
     // ---- Votes
@@ -528,9 +529,11 @@ private:
     /// Returns true if the request can get the grants that it needs. A node that is not worth asking is
     /// pending, but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
     bool is_possible(const Count& it) const noexcept {
-        const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
-            nodes_, [this](const Participant& node) { return node.can_be_asked() && !worth_asking(node); }));
-        return it.granted + it.pending >= needed_ + never_asked;
+        const auto is_never_asked = [this](const Participant& node) {
+            return node.can_be_asked() && !worth_asking(node);
+        };
+        const auto never_asked = refused_to_acquire() ? std::ranges::count_if(nodes_, is_never_asked) : 0;
+        return it.granted + it.pending >= needed_ + static_cast<std::size_t>(never_asked);
     }
 
     bool impossible() const noexcept {
@@ -563,9 +566,9 @@ private:
 
     /// Returns true if the round awaits the node. The time of case 3 is not tested here, because
     /// limit_connecting() has put it into the deadline of the node.
-    bool awaits(const Participant& it) const noexcept {
+    bool awaits(const Participant& it, bool is_decided) const noexcept {
         if (!it.is_being_asked()) return false;
-        if (!decided()) return true;  // case 1
+        if (!is_decided) return true;  // case 1
         if (!it.trusted) return false;
         if (awaits_every_trusted_node()) return true;                                         // case 2
         return it.stage == Stage::connecting && properties().effect != KeyEffect::describes;  // case 3
@@ -574,8 +577,9 @@ private:
     /// Returns the earliest deadline of the awaited nodes, or nothing if no node is awaited.
     std::optional<Clock::time_point> next_deadline() const noexcept {
         std::optional<Clock::time_point> next;
+        const bool is_decided = decided();
         for (const auto& it : nodes_)
-            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
+            if (awaits(it, is_decided)) next = std::min(next.value_or(it.deadline), it.deadline);
         return next;
     }
 
@@ -653,8 +657,9 @@ private:
     /// gets one wait after its deadline, and this wait ends at once. In this wait, the driver takes a reply
     /// that has come in time, but was not read because this process was suspended.
     std::optional<std::size_t> find_overdue() const noexcept {
+        if (overdue_since_ == Clock::time_point::min()) return std::nullopt;
         for (std::size_t node = 0; node < size_; ++node)
-            if (nodes_[node].deadline <= overdue_since_ && awaits(nodes_[node])) return node;
+            if (nodes_[node].deadline <= overdue_since_ && awaits(nodes_[node], decided())) return node;
         return std::nullopt;
     }
 
