@@ -45,8 +45,8 @@ protected:
 /// release for now, Connection begins to count anew.
 inline constexpr std::uint8_t max_release_repeats = 8;
 
-/// One entry: a command that was sent, and its reply.
-struct PendingReply {
+/// The part of an entry that needs no memory of its own.
+struct PendingCommand {
     const Requester* requester = nullptr;  ///< null if nobody awaits the reply any more
     const Script* script = nullptr;        ///< null if the command was not sent as a script
     bool by_sha1 = false;                  ///< the command named its script by the digest
@@ -56,13 +56,17 @@ struct PendingReply {
     KeyEffect effect = KeyEffect::none;    ///< also none if its release is left to another connection
     bool shared = false;                   ///< the owner is a reader
     std::chrono::milliseconds ttl{};       ///< no key that this command leaves lives longer
-    std::string owner{};                   ///< unless the effect is `none`
-    std::vector<std::string> resources{};  ///< if it cleans up
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
     /// How often it was sent again; max_release_repeats after never_repeat().
     std::uint8_t repeats = 0;
     Clock::time_point written = Clock::never();  ///< never() until record_write()
-    Reply reply{};                               ///< once it is answered
+};
+
+/// One entry: a command that was sent, and its reply.
+struct PendingReply : PendingCommand {
+    std::string owner{};                   ///< unless the effect is `none`
+    std::vector<std::string> resources{};  ///< if it cleans up
+    Reply reply{};                         ///< once it is answered
 
     bool releases() const noexcept { return effect == KeyEffect::releases; }
     /// Returns true if the connection is bound to `owner`.
@@ -224,10 +228,8 @@ protected:
 private:
     /// Makes the entry a new one. Its texts keep their memory.
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
-        return it = {.requester = requester,
-                     .owner = std::move(it.owner),
-                     .resources = std::move(it.resources),
-                     .reply = std::move(it.reply)};
+        static_cast<PendingCommand&>(it) = {.requester = requester};
+        return it;
     }
 
     PendingReply& at(std::size_t index) noexcept { return slots_[slot_of(index)]; }
