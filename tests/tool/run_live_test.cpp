@@ -1,9 +1,11 @@
 // redlock run on quiet days.
 #include "command_monitor.hpp"
+#include "fake_redis_server.hpp"
 #include "support/tcp_proxy.hpp"
 #include "tool_world.hpp"
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <string>
 
@@ -229,6 +231,22 @@ TEST_F(Run, WaitsForTheEndOfAnOutageAndReportsIt) {
     const auto attempts = outcome.err.find(" attempts, valid for ");
     ASSERT_NE(attempts, std::string::npos) << outcome.err;
     EXPECT_GT(std::stoi(outcome.err.substr(outcome.err.rfind(' ', attempts - 1))), 3) << "all of them";
+}
+
+// While its server restarts, a proxy reports that by an error of its own.
+TEST_F(Run, WaitsWhileAProxyReportsAnErrorThatNobodyKnows) {
+    std::atomic<int> errors{0};
+    const FakeRedisServer proxy{[&](Session& session) {
+        for (;;) {
+            const auto verb = session.receive_command().front();
+            const auto reply = verb == "SET" ? "+OK\r\n" : verb == "PING" ? "+PONG\r\n" : ":1\r\n";
+            session.send(++errors <= 5 ? "-ERR Connection refused\r\n" : reply);
+        }
+    }};
+    Tool tool{{"run", "-w", "1m", "--node-timeout", "2s", "job", "true"}, {"REDLOCK_NODES=" + proxy.uri()}};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_GT(errors, 5);
 }
 
 // Without a shell of the user, it is that of the system.
