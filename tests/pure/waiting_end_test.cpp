@@ -382,6 +382,17 @@ TEST_F(EndOfWaiting, ComesForOneWaiterWithAReleaseOverTwoConnections) {
     EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", ""));
 }
 
+// A NAT forgets the connections of the holder, and swallows its release. The ttl is much longer.
+TEST_F(EndOfWaiting, ComesSoonAfterAReleaseOverConnectionsThatAreForgotten) {
+    bobs.emplace(lock(bob, {.delay = 100ms}, {.ttl = 1min}));
+    ASSERT_TRUE(bobs->acquire());
+    network.pass(20s);
+    for (std::size_t node = 0; node < size; ++node) network.server(node).forget_connections();
+    after(5s, [this] { EXPECT_EQ(bobs->release().error(), Errc::no_quorum); });
+    auto mine = lock(alice);
+    EXPECT_LE(time_of([&] { EXPECT_TRUE(mine.acquire_for(1min)); }), 6s);
+}
+
 // ---- Users that may not
 
 TEST_F(EndOfWaiting, IsAPlainRetryWithoutPermissionToListen) {
