@@ -128,6 +128,21 @@ TEST_F(SharedConnections, AServerThatFreezesBetweenTwoCommandsOfAWriteFailsTheSe
     EXPECT_EQ(value(1, "second"), "");
 }
 
+// The server begins a long script between two of the commands that it got in one write.
+TEST_F(SharedConnections, ARefusalForNowTakesNoVoteFromTheOtherCommandsOfItsWrite) {
+    second_server.refuses_command = [count = 0](const auto&) mutable {
+        return ++count == 2 ? "-BUSY Redis is busy running a script.\r\n" : "";
+    };
+    const auto writes = second_server.writes;
+    const std::array begun{&acquire("first", "A"), &acquire("second", "B"), &acquire("third", "C")};
+    run();
+    EXPECT_EQ(second_server.writes, writes + 1);
+    EXPECT_EQ(begun[0]->tally()[1].vote, Vote::granted);
+    EXPECT_EQ(begun[1]->tally()[1].cause, Errc::server_busy);
+    EXPECT_EQ(begun[2]->tally()[1].vote, Vote::granted);
+    EXPECT_EQ(second_server.connections(), 1U);
+}
+
 // B5: a release is written behind its SET, even if this was given up.
 TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     second_server.paused = true;
