@@ -337,6 +337,22 @@ TEST(NodeDiagnosis, SuggestsTlsOrTheServerBehindAProxyIfTheConnectionIsClosed) {
               "in front of it has a server");
 }
 
+// The address of the node is right, and neither its Sentinels nor its server hangs.
+TEST(NodeDiagnosis, SuggestsNoOtherAddressIfTheSentinelsOrTheNameServersAreToBlame) {
+    const std::string master =
+        "the Sentinels answer, and the master that they name, 172.18.0.5:6379, does not";
+    const std::vector<std::pair<NodeError, const char*>> table{
+        {{Errc::connection_failed, master + ": Connection refused"}, "replica-announce-ip"},
+        {{Errc::timed_out, "while connecting: " + master}, "replica-announce-ip"},
+        {{Errc::timed_out, "while connecting: the name of the host is not resolved yet"}, "name servers"},
+    };
+    for (const auto& row : table) {
+        const auto findings = findings_after([&](NodeFacts& node) { node.unreachable = row.first; });
+        EXPECT_THAT(findings.at(0).remedy, HasSubstr(row.second)) << row.first.detail;
+        EXPECT_THAT(findings.at(0).remedy, Not(HasSubstr("hangs")));
+    }
+}
+
 // Servers before Redis 6 say the same in other words, and have no users.
 TEST(NodeDiagnosis, SuggestsAnAddressThatSuitsTheAuthenticationOfTheServer) {
     const std::vector<std::pair<const char*, const char*>> table{

@@ -56,6 +56,11 @@ std::string remedy_for(const NodeError& error, const NodeFacts& node) {
     if (error.detail.starts_with("MISCONF"))
         return "make it save its data again: its log says why it could not, for example because the disk is "
                "full";
+    if (error.detail.ends_with("the name of the host is not resolved yet"))
+        return "check the name, and the name servers of this host";
+    if (error.detail.find("the master that they name") != std::string::npos)
+        return "start this server; or, if clients cannot reach this address, set replica-announce-ip on all "
+               "servers of the node";
     if (error.cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
     if (is_refusal_of_cluster(error))
         return node.cluster ? "start the servers that are down; redis-cli --cluster check shows what is wrong"
