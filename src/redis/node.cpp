@@ -266,6 +266,14 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats
     }
 }
 
+void Node::leave_forgotten(Clock::time_point now) {
+    for_each_link([&](Link& it) {
+        if (it.rest() != Rest::unconfirmed) return;
+        it.start_draining(now);
+        (void)it.give_up_releases();
+    });
+}
+
 void Node::close_connections(Clock::time_point now) noexcept {
     for (const auto& it : links_) it->disconnect(now, network_.entropy());
     links_.clear();

@@ -130,6 +130,9 @@ public:
     /// If `repeats` is true, first sends the kept releases again. Otherwise they are left to the other Node
     /// objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool repeats);
+    /// Keeps the releases for which Link::rest() is `unconfirmed`, so that they are sent once more, on new
+    /// connections.
+    void leave_forgotten(Clock::time_point now);
 
     /// Closes all connections, and keeps their releases. Requires that no round is under way.
     void close_connections(Clock::time_point now) noexcept;

@@ -47,6 +47,8 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
         const auto half = start + first.options_.node_timeout / 2;
         if (attempt(half)) return;
         first.network_.wait({}, first.network_.clock().now(), half);
+        for (const auto* const group : groups)
+            for (const auto& node : group->all_) node->leave_forgotten(half);
         (void)attempt(start + first.options_.node_timeout);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }

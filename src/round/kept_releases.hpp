@@ -20,8 +20,9 @@
 //                                    | refused for now → here, for a pause
 //                                    | a Redis Cluster names another server → the KeptReleases of that server
 //                                    | on a connection that breaks → here
-//                                    | on a silent one (Link::is_newly_silent()) → here, if it was not sent
-//                                    | again before, and its SET is not pending there
+//                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
+//                                    | the end) → here, if it was not sent again before, and its SET is not
+//                                    | pending there
 //                                    | on one of too many draining connections, or on one that has drained
 //                                    | for as long as its keys live, at least for a minute → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late

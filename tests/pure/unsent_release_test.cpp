@@ -281,6 +281,16 @@ TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnIsForgotten) {
     for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
 }
 
+// B1. A program that ends after the unlock() has no other object that sends the release again.
+TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionByTheDestructorOfTheNodes) {
+    auto it = held();
+    network.pass(1min);
+    for_each_server([](auto& server) { server.forget_connections(); });
+    it.unlock();
+    EXPECT_LE(time_taken(network, [&] { nodes.reset(); }), node_timeout + 1ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
 // A connection that has drained, and whose releases were sent again then, is the current one again.
 TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnWasSilentBefore) {
     auto& server = network.server(2);
