@@ -2,11 +2,7 @@
 
 #include "exit_status.hpp"
 
-#if defined(__linux__)
 #include <sys/prctl.h>
-#else
-#include <sys/resource.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
@@ -62,12 +58,8 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
 }
 
 int die_of(int signal) {
-#if defined(__linux__)  // it ignores a limit of 0 if it passes the memory to a program, not to a file
+    // Not by RLIMIT_CORE, which the kernel ignores if it passes the memory to a program.
     ::prctl(PR_SET_DUMPABLE, 0UL);
-#else
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-#endif
     sigset_t only;
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);

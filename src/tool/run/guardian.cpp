@@ -5,12 +5,9 @@
 #include "os/scoped_signal_block.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -102,9 +99,7 @@ void Guardian::record_exit(pid_t process, int status) noexcept {
 /// may have held any mutex at the fork().
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
-#if defined(__linux__)
     ::prctl(PR_SET_NAME, "redlock-guard");  // so that `pkill -x redlock` does not find it
-#endif
     ask_to_be_spared();
     ::close(pipe_[1]);  // otherwise the guardian would wait for its own end
     ::close(ready);

@@ -2,11 +2,8 @@
 
 #include "exit_status.hpp"
 
-#include <sys/wait.h>
-
-#if defined(__linux__)
 #include <sys/prctl.h>
-#endif
+#include <sys/wait.h>
 
 namespace redlock::tool {
 namespace {
@@ -29,9 +26,7 @@ ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Ter
     char* none = nullptr;
     const auto words = pointers(start.words, &none);
     const auto variables = pointers(start.environment, environ);
-#if defined(__linux__)
     ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the command leaves behind become our children
-#endif
     id_ = ::fork();
     if (id_ == 0) {  // from here on only functions that are safe in a signal handler
         signals.restore();

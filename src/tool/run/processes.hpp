@@ -38,7 +38,7 @@ inline bool signal_group(pid_t group, int number) noexcept {
 /// flock(), would wait for that process.
 inline void keep_descriptor(int kept, int number) noexcept {
     ::dup2(kept, number);
-#if (defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)) || defined(__FreeBSD__)
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     ::closefrom(number + 1);
 #else
     for (long it = ::sysconf(_SC_OPEN_MAX); it > number; --it) ::close(static_cast<int>(it));

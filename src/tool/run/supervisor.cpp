@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How often to look for processes that the command has left behind. On a system where they do not become our
-/// children, nobody reports their end to us.
+/// How often to look for processes that the command has left behind. Nobody reports the end of such a process
+/// to us if it has joined the group and is not our child.
 constexpr auto look_for_leftovers = 200ms;
 
 /// Stops our whole process group, and returns true when it is continued. Returns false at once if no shell
