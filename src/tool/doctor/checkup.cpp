@@ -13,7 +13,6 @@
 #include <array>
 #include <deque>
 #include <future>
-#include <sstream>
 
 namespace redlock::tool {
 namespace {
@@ -25,21 +24,13 @@ constexpr std::chrono::milliseconds probe_ttl = 10s;
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the elements of a reply that is a list.
-std::vector<std::string> elements_of(const std::string& text) {
-    std::vector<std::string> elements;
-    std::istringstream lines{text};
-    for (std::string line; std::getline(lines, line);) elements.push_back(line);
-    return elements;
-}
-
+/// Returns the time in a reply to TIME, which is a list of seconds and microseconds.
 std::optional<microseconds> time_of(const Answer& answer) {
-    const auto elements = elements_of(answer.reply.text);
-    if (!answer || elements.size() != 2) return std::nullopt;
-    const auto whole = duration_of<std::chrono::seconds>(elements[0]);
-    const auto rest = duration_of<microseconds>(elements[1]);
-    if (!whole || !rest) return std::nullopt;
-    return *whole + *rest;
+    std::string_view rest = answer.reply.text;
+    const auto whole = duration_of<std::chrono::seconds>(detail::cut_word(rest, '\n'));
+    const auto part = duration_of<microseconds>(rest);
+    if (!answer || !whole || !part) return std::nullopt;
+    return *whole + *part;
 }
 
 /// Collects the facts about one node.
@@ -142,8 +133,9 @@ private:
     std::string setting(const char* name) {
         const auto answer = admin_.ask({"CONFIG", "GET", name});
         facts_.config_error = error_of(answer);
-        const auto elements = elements_of(answer.reply.text);
-        return answer && elements.size() == 2 ? elements[1] : "";
+        std::string_view value = answer.reply.text;  // behind the name
+        (void)detail::cut_word(value, '\n');
+        return answer ? std::string{value} : "";
     }
 
     // ---- The probe
