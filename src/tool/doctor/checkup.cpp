@@ -83,13 +83,10 @@ private:
     void read_config() {
         facts_.appendfsync = setting("appendfsync");
         if (admin_.endpoint().sentinels.empty()) return;
-        const auto span = [this](const char* name) {
-            return duration_of<std::chrono::seconds>(setting(name));
-        };
         auto& failover = facts_.failover.emplace();
         failover.min_replicas = detail::whole_number<std::uint64_t>(setting("min-replicas-to-write"));
-        failover.max_lag = span("min-replicas-max-lag");
-        failover.backlog_ttl = span("repl-backlog-ttl");
+        failover.max_lag = duration_of<std::chrono::seconds>(setting("min-replicas-max-lag"));
+        failover.backlog_ttl = duration_of<std::chrono::seconds>(setting("repl-backlog-ttl"));
         failover.listed = admin_.endpoint().sentinels.size();
         failover.sentinels = sentinels_of_master();
     }
@@ -279,12 +276,11 @@ std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const Ch
     detail::check_for_cluster(nodes, std::array{plan.resource}, plan.lock);
     std::vector<NodeFacts> facts(endpoints.size());
     std::deque<Checkup> checkups;
-    for (std::size_t node = 0; node < endpoints.size(); ++node)
-        checkups.emplace_back(endpoints[node], plan, facts[node]);
-    std::vector<std::future<void>> runs;
-    runs.reserve(checkups.size());
-    for (auto& checkup : checkups)
+    std::vector<std::future<void>> runs;  // destroyed first, because the destructor of each waits for its end
+    for (std::size_t node = 0; node < endpoints.size(); ++node) {
+        auto& checkup = checkups.emplace_back(endpoints[node], plan, facts[node]);
         runs.push_back(std::async(std::launch::async, [&checkup] { checkup.run(); }));
+    }
     for (auto& run : runs) run.get();
     for (auto& checkup : checkups) checkup.read_clock();
     return facts;
