@@ -95,11 +95,15 @@ Result repeated(const std::function<Result()>& operation) {
     return result;
 }
 
-Result release_lease(Nodes& nodes, Resources resources, const Lease& lease, bool fair) {
-    auto rest = lease;
-    auto result = repeated([&] { return algorithm::release(nodes, boot_clock(), resources, rest, fair); });
+Lease lease_of(const Owner& owner, Clock::time_point valid_until) {
+    return {.owner = owner, .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
+}
+
+Result release_lease(Nodes& nodes, Resources resources, const Owner& owner, bool fair) {
+    auto lease = lease_of(owner);
+    auto result = repeated([&] { return algorithm::release(nodes, boot_clock(), resources, lease, fair); });
     if (result || result.error() == Errc::lost)
-        algorithm::describe_holder(nodes, resources, lease, "released", {});
+        algorithm::describe_holder(nodes, resources, lease_of(owner), "released", {});
     return result;
 }
 

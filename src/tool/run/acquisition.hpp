@@ -34,9 +34,14 @@ Acquisition acquire(Nodes& nodes, Lock& lock, const LockArguments& arguments, co
 /// each call does, mostly one node_timeout.
 Result repeated(const std::function<Result()>& operation);
 
-/// Releases a lease, and deletes the holder description, whatever it says. The description stays if the lock
-/// may still be held.
-Result release_lease(Nodes& nodes, Resources resources, const Lease& lease, bool fair);
+/// Returns a lease of which only the owner is known. Every node may have its key, and the nodes themselves
+/// will say whether they do. If a majority still has the key, no other client has held the lock in the
+/// meantime.
+Lease lease_of(const Owner& owner, Clock::time_point valid_until = Clock::never());
+
+/// Releases the lease of this owner, and deletes the holder description, whatever it says. The description
+/// stays if the lock may still be held.
+Result release_lease(Nodes& nodes, Resources resources, const Owner& owner, bool fair);
 
 /// Returns the holder description (LockOptions::holder), for example "host=web1 pid=4711 program=backup". It
 /// tells a person who wonders about the lock which process holds it.

@@ -109,13 +109,6 @@ Owner owner_of(const std::string& text) {
     return *owner;
 }
 
-/// Returns a lease of which only the owner is known. Every node may have its key, and the nodes themselves
-/// will say whether they do. If a majority still has the key, no other client has held the lock in the
-/// meantime.
-Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::never()) {
-    return {.owner = owner_of(owner), .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
-}
-
 /// Prints the lease for a script: as JSON, or as commands for a shell. A script may evaluate the commands, or
 /// read a value from them.
 void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
@@ -176,7 +169,7 @@ int extend(const LeaseCommandArguments& request) {
     detail::check_for_cluster(nodes, request.resources(), options);
     const auto resources = request.resources();
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
-    auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
+    auto lease = lease_of(owner_of(request.owner), algorithm::valid_until(boot_clock().now(), lease_request));
     const auto result =
         repeated([&] { return algorithm::extend(nodes, boot_clock(), lease_request, lease); });
     if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
@@ -186,7 +179,7 @@ int extend(const LeaseCommandArguments& request) {
 
 int release(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto result = release_lease(nodes, request.resources(), lease_of(request.owner), request.lock.fair);
+    const auto result = release_lease(nodes, request.resources(), owner_of(request.owner), request.lock.fair);
     if (request.json) print_json(std::cout, request.resource, {}, result);
     return conclude(request, result);
 }

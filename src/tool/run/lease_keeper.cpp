@@ -80,8 +80,7 @@ int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
         say_without_waiting(resource + ": " + loss->message() + "; process " + std::to_string(process.id()) +
                             " goes on without the lock");
     if (!loss || is_gone_from_a_majority(*loss))
-        (void)release_lease(lock.terms.nodes, lock.resources(), state->lease(acquisition),
-                            lock.terms.options.fair);
+        (void)release_lease(lock.terms.nodes, lock.resources(), lock.lease().owner, lock.terms.options.fair);
     return loss ? exit_status::lost : 0;
 }
 

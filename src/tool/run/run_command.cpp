@@ -12,7 +12,6 @@
 #include "text/span.hpp"
 #include "text/words.hpp"
 
-#include <redlock/algorithm/algorithm.hpp>
 #include <redlock/redlock.hpp>
 
 #include <unistd.h>
@@ -129,11 +128,8 @@ Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signal
 /// more, and ends the work of the watchdog.
 Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
     if (request.lock.min_hold == request.lock.min_hold.zero()) return lock.release();
-    const auto now = boot_clock().now();  // first, as in look_at_lock
-    Lease lease{.owner = Owner::parse(lock.owner()).value_or(Owner{}),
-                .valid_until = now + lock.remaining(),
-                .may_hold_key = NodeSet{}.set()};
-    auto result = algorithm::release(nodes, boot_clock(), lock.resources(), lease, request.lock.fair);
+    const auto owner = Owner::parse(lock.owner()).value_or(Owner{});
+    auto result = release_lease(nodes, lock.resources(), owner, request.lock.fair);
     (void)lock.release();
     return result;
 }
