@@ -3,7 +3,6 @@
 #include "exit_status.hpp"
 
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 namespace redlock::tool {
 namespace {
@@ -48,21 +47,18 @@ void ProcessGroup::refresh() {
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
         if (guardian_) guardian_->record_exit(pid, status);
-        const bool is_orphan = status_ && ::getpgid(pid) == id_;  // left behind by the command
+        const bool is_orphan = end_ && ::getpgid(pid) == id_;  // left behind by the command
         if (pid != id_ && !is_orphan) continue;
         stopped_ = WIFSTOPPED(status);
         if (stopped_) stop_ = WSTOPSIG(status);
-        if (pid == id_) record_change(status);
+        if (pid == id_ && WIFCONTINUED(status)) continued_ = true;
+        if (pid == id_ && (WIFEXITED(status) || WIFSIGNALED(status))) end_ = status;
     }
 }
 
-/// Records how the state of the command has changed.
-void ProcessGroup::record_change(int status) {
-    if (WIFCONTINUED(status)) continued_ = true;
-    if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
-    if (!WIFSIGNALED(status)) return;
-    killed_by_ = WTERMSIG(status);
-    status_ = exit_status::signalled + WTERMSIG(status);
+std::optional<int> ProcessGroup::status() const noexcept {
+    if (!end_) return std::nullopt;
+    return killed_by() != 0 ? exit_status::signalled + killed_by() : WEXITSTATUS(*end_);
 }
 
 }  // namespace redlock::tool

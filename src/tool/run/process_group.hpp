@@ -8,6 +8,7 @@
 #include "terminal.hpp"
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <exception>
@@ -42,10 +43,10 @@ public:
 
     /// Returns the exit status of the command itself, or 128 + the signal that killed it. Returns nothing
     /// while the command runs.
-    std::optional<int> status() const noexcept { return status_; }
+    std::optional<int> status() const noexcept;
 
-    /// Returns the signal that killed the command, if one did.
-    std::optional<int> killed_by() const noexcept { return killed_by_; }
+    /// Returns the signal that killed the command, otherwise 0.
+    int killed_by() const noexcept { return end_ && WIFSIGNALED(*end_) ? WTERMSIG(*end_) : 0; }
 
     /// Returns the errno of a program that could not be executed, otherwise 0.
     int failure() const noexcept { return failure_; }
@@ -61,20 +62,17 @@ public:
 
     /// Returns true if a process of the group is alive, also after the end of the command. Zombies do not
     /// count: those of our children are gone after refresh(), and those of a daemon may stay while it lives.
-    bool alive() { return !status_ || (alive_ = find_alive(id_, alive_)) != 0; }
+    bool alive() { return !end_ || (alive_ = find_alive(id_, alive_)) != 0; }
 
     /// Sends a signal to the whole group. Continues the stopped processes, so that they can handle it.
     /// Returns false if redlock has no permission to do so.
     bool signal(int number) const noexcept { return signal_group(id_, number); }
 
 private:
-    void record_change(int status);
-
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
     pid_t id_ = -1;
-    std::optional<int> status_{};
-    std::optional<int> killed_by_{};
+    std::optional<int> end_{};  // of the command, as waitpid() reports it
     std::optional<int> stop_{};
     bool stopped_ = false;
     bool continued_ = false;

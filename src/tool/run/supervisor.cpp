@@ -49,7 +49,7 @@ public:
             if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
             command_.refresh();
         }
-        const int killed_by = command_.killed_by().value_or(0);
+        const int killed_by = command_.killed_by();
         const bool interrupted = has_terminal_ && !told_to_end_ && !stopped_for_loss_ &&
                                  (killed_by == SIGINT || killed_by == SIGQUIT);
         take_terminal_back();
@@ -179,7 +179,7 @@ private:
     void handle_leftovers() {
         if (std::exchange(leftovers_handled_, true)) return;
         if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // they got the signal as well
-        if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
+        if (!told_to_end_ && !stopped_for_loss_ && command_.killed_by() == 0) {
             take_terminal_back();  // for Ctrl-C, which processes in the background do not get
             return say_without_waiting("the command has ended; waiting for what it has left running");
         }
