@@ -21,9 +21,9 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<vo
     return app.add_option_function<std::string>(names, checked, help)->type_name(type);
 }
 
-std::string variable(const char* name) {
+std::string variable(const char* name, const char* otherwise) {
     const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
-    return value != nullptr ? value : "";
+    return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
 void add_former_name(CLI::App& app, const std::string& former, const std::string& name,

@@ -17,9 +17,9 @@ namespace redlock::tool {
 CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
                        const std::string& help, const std::string& type);
 
-/// Returns the value of an environment variable, or an empty text if there is none. No other thread may
-/// change the environment during the call.
-std::string variable(const char* name);
+/// Returns the value of an environment variable, or `otherwise` if there is none or it is empty. No other
+/// thread may change the environment during the call.
+std::string variable(const char* name, const char* otherwise = "");
 
 /// Parses a duration, see span.hpp. Throws std::invalid_argument if the type has no such value. Only
 /// nanoseconds have all.

@@ -6,12 +6,6 @@
 namespace redlock::tool {
 namespace {
 
-/// As flock has it.
-std::string shell() {
-    const auto ours = variable("SHELL");
-    return ours.empty() ? "/bin/sh" : ours;
-}
-
 /// Names COMMAND in the usage, which the parser of options does not know.
 class UsageOfRun : public CLI::Formatter {
 public:
@@ -83,7 +77,7 @@ void RunArguments::add_to(CLI::App& app) {
 std::vector<std::string> RunArguments::command() const {
     if (!shell_command.empty() && !words.empty())
         throw std::invalid_argument{"both --command and COMMAND are given"};
-    if (!shell_command.empty()) return {shell(), "-c", shell_command};
+    if (!shell_command.empty()) return {variable("SHELL", "/bin/sh"), "-c", shell_command};  // as flock does
     if (words.empty() && !resource.empty() && resource.find_first_not_of("0123456789") == resource.npos)
         throw std::invalid_argument{"no COMMAND: " + resource +
                                     " is a name here and no descriptor; a script keeps a lock by redlock "
