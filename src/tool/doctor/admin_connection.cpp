@@ -47,7 +47,7 @@ Answer AdminConnection::outcome(Clock::time_point start) {
     return answer;
 }
 
-Answer AdminConnection::ask(std::span<const std::string_view> words) {
+Answer AdminConnection::ask(const Words& words) {
     const auto start = network_.clock().now();
     if (connect_by(start + config_.node_timeout) && !words.empty()) {
         connection_->ask(words);

@@ -18,15 +18,16 @@
 
 #include <chrono>
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 namespace redlock::tool {
+
+/// The name of a command and its arguments.
+using Words = std::vector<std::string_view>;
 
 /// The outcome of one command.
 struct Answer {
@@ -51,10 +52,7 @@ public:
 
     /// Sends a command, unless there are no words, and returns the reply. Blocks for `timeout` at most. After
     /// a failure that was not a reply of the server, every further call fails at once.
-    Answer ask(std::span<const std::string_view> words);
-    Answer ask(std::initializer_list<std::string_view> words) {
-        return ask(std::span{words.begin(), words.size()});
-    }
+    Answer ask(const Words& words);
 
     const Endpoint& endpoint() const noexcept { return config_.endpoint; }
     /// Returns the endpoint of the server that was connected last: a seed, if the endpoint is a Redis

@@ -22,8 +22,6 @@ using std::chrono::microseconds;
 
 constexpr std::chrono::milliseconds probe_ttl = 10s;
 
-using Words = std::vector<std::string_view>;
-
 /// Returns the time in a reply to TIME, which is a list of seconds and microseconds.
 std::optional<microseconds> time_of(const Answer& answer) {
     std::string_view rest = answer.reply.text;
