@@ -1,5 +1,7 @@
 #include "escaped.hpp"
 
+#include "span.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cwchar>
@@ -34,13 +36,6 @@ bool is_harmless(char32_t code) {
     return code != not_utf8 && !control && !breaks_line && !turns_text_around && !surrogate;
 }
 
-void append_escape(std::string& result, unsigned char byte) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    result += "\\x";
-    result += digits[byte >> 4];
-    result += digits[byte & 0x0F];
-}
-
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -53,7 +48,8 @@ std::string escaped(std::string_view text) {
         if (is_harmless(code))
             result += character;
         else
-            for (const char byte : character) append_escape(result, static_cast<unsigned char>(byte));
+            for (const char byte : character)
+                result += formatted("\\x%02x", static_cast<unsigned char>(byte));
     }
     return result;
 }

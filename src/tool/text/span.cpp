@@ -1,7 +1,5 @@
 #include "span.hpp"
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -63,12 +61,6 @@ nanoseconds parse_span(std::string_view text) {
 std::string argument_of(std::chrono::milliseconds span) {
     const bool whole = span.count() % 1000 == 0;
     return std::to_string(whole ? span.count() / 1000 : span.count()) + (whole ? "s" : "ms");
-}
-
-std::string formatted(const char* format, double number) {
-    std::array<char, 64> text{};
-    const auto length = std::snprintf(text.data(), text.size(), format, number);
-    return {text.data(), static_cast<std::size_t>(length)};
 }
 
 std::string text_of(nanoseconds span) {

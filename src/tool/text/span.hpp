@@ -2,7 +2,10 @@
 // in flock.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -15,7 +18,12 @@ std::chrono::nanoseconds parse_span(std::string_view text);
 std::string text_of(std::chrono::nanoseconds span);
 
 /// Returns a number in this format of printf().
-std::string formatted(const char* format, double number);
+template <class Number>
+std::string formatted(const char* format, Number number) {
+    std::array<char, 64> text{};
+    const auto length = std::snprintf(text.data(), text.size(), format, number);
+    return {text.data(), static_cast<std::size_t>(length)};
+}
 
 /// Returns a duration in the form that parse_span() accepts: "30s", "1500ms".
 std::string argument_of(std::chrono::milliseconds span);
