@@ -97,7 +97,6 @@ std::vector<Endpoint> read_file(const std::string& path, const std::string& orig
 
 /// Returns true if the text begins with an address that has a scheme.
 bool begins_with_scheme(std::string_view text) {
-    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
     return text.find("://") < text.find_first_of(",/?@");
 }
 
