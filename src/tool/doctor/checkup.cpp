@@ -139,7 +139,6 @@ private:
     /// node, with the rounds of the library. If the plan asks for it, writes the marker of the quarantine.
     /// Also tries the commands that fencing, a quarantine and a queue need.
     void probe() {
-        resources_ = detail::checked_resources({plan_.resource});
         lock_and_unlock();
         if (plan_.nodes.quarantine > 0ms && plan_.mark) place_marker();
         if (plan_.lock.fencing)
@@ -262,8 +261,9 @@ private:
     const CheckupPlan& plan_;
     AdminConnection admin_;
     NodeFacts& facts_;
-    const std::string owner_ = random_owner();  // of the probe
-    std::vector<std::string> resources_{};      // of the probe
+    // Of the probe
+    const std::string owner_ = random_owner();
+    const std::vector<std::string> resources_ = detail::checked_resources({plan_.resource});
 };
 
 }  // namespace
