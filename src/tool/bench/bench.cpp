@@ -9,7 +9,6 @@
 #include "text/lock_status.hpp"
 #include "workload.hpp"
 
-#include <redlock/detail/not_copied.hpp>
 #include <redlock/error.hpp>
 #include <redlock/redis_nodes.hpp>
 
@@ -17,6 +16,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iomanip>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -51,32 +51,12 @@ struct BenchArguments {
     }
 };
 
-/// A progress line on stderr that is rewritten in place. It is shown only if stderr is a terminal.
-class ProgressLine : detail::NotCopied {
-public:
-    explicit ProgressLine(std::string title) : title_(std::move(title)) {}
-    ~ProgressLine() {
-        if (seen_) std::cerr << '\r' << std::string(width_, ' ') << '\r' << std::flush;
-    }
-
-    void show(std::uint64_t acquired) {
-        if (!seen_) return;
-        const std::chrono::duration<double> took = boot_clock().now() - start_;
-        const auto rate =
-            static_cast<std::uint64_t>(static_cast<double>(acquired) / std::max(took.count(), 1e-3));
-        auto line =
-            title_ + ": " + std::to_string(acquired) + " acquired, " + std::to_string(rate) + " a second";
-        width_ = std::max(width_, line.size());
-        line.resize(width_, ' ');
-        std::cerr << '\r' << line << std::flush;
-    }
-
-private:
-    const std::string title_;
-    const bool seen_ = ::isatty(STDERR_FILENO) == 1;
-    const Clock::time_point start_ = boot_clock().now();
-    std::size_t width_ = 0;
-};
+/// Shows a line on stderr in place of the last one, if stderr is a terminal. An empty line wipes it.
+void show_in_place(const std::string& line) {
+    constexpr int longest = 70;
+    if (::isatty(STDERR_FILENO) == 1)
+        std::cerr << '\r' << std::left << std::setw(longest) << line << '\r' << std::flush;
+}
 
 /// Measures until the time is over or one of `signals` arrives, which is stored in `interrupted`.
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
@@ -86,15 +66,19 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
     options.round = round;
     options.max_idle = std::max(options.max_idle, workload.threads);
     RedisNodes nodes{request.nodes.endpoints(), options};
-    ProgressLine progress{title};
-    const auto end = boot_clock().now() + request.seconds;
+    const auto start = boot_clock().now();
     auto measurement = meter.run(nodes, workload, [&](std::uint64_t acquired) {
-        progress.show(acquired);
-        if (boot_clock().now() >= end) return false;
-        const auto signal = signals.wait(boot_clock().now() + 200ms);
+        const auto now = boot_clock().now();
+        const auto rate =
+            acquired * std::chrono::nanoseconds{1s} / std::max<Clock::duration>(now - start, 1ms);
+        show_in_place(title + ": " + std::to_string(acquired) + " acquired, " + std::to_string(rate) +
+                      " a second");
+        if (now - start >= request.seconds) return false;
+        const auto signal = signals.wait(now + 200ms);
         if (signal && signal != SIGCHLD) interrupted = signal;
         return !interrupted;
     });
+    show_in_place({});
     measurement.round = round;
     return measurement;
 }
