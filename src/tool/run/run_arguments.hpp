@@ -23,11 +23,6 @@ struct RunArguments : LockArguments {
     void add_to(CLI::App& app);
     /// Returns the command of the user. Throws std::invalid_argument if there is none, or if there are two.
     std::vector<std::string> command() const;
-    std::vector<std::string> resources() const {
-        auto result = also;
-        result.push_back(resource);
-        return result;
-    }
     /// A holder that dies also keeps the lock for the minimum hold time.
     std::chrono::milliseconds ttl() const { return std::max(lock.ttl, lock.min_hold); }
 };

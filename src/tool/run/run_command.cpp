@@ -193,7 +193,9 @@ int run(const RunArguments& request) {
         SlotLock semaphore{nodes, request.resource, request.holders, std::move(options)};
         return acquire_and_run(request, semaphore.lock_of_slot(), nodes, signals, loss);
     }
-    Lock lock{nodes, request.resources(), std::move(options)};
+    auto resources = request.also;
+    resources.push_back(request.resource);
+    Lock lock{nodes, std::move(resources), std::move(options)};
     return acquire_and_run(request, lock, nodes, signals, loss);
 }
 
