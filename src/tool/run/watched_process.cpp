@@ -15,21 +15,17 @@
 #include <string>
 #include <system_error>
 
+// Headers from before Linux 5.3 lack this number.
+#if !defined(SYS_pidfd_open)
+#define SYS_pidfd_open 434
+#endif
+
 namespace redlock::tool {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto look_every = 200ms;  // into the directory
-
-int open_process([[maybe_unused]] pid_t process) {
-#if defined(SYS_pidfd_open)
-    return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));  // closed by exec, as all of them are
-#else
-    errno = ENOSYS;
-    return -1;
-#endif
-}
 
 [[noreturn]] void fail(pid_t process, const std::string& problem) {
     throw std::invalid_argument{"--while-pid: process " + std::to_string(process) + ": " + problem};
@@ -38,7 +34,9 @@ int open_process([[maybe_unused]] pid_t process) {
 }  // namespace
 
 WatchedProcess::WatchedProcess(pid_t process)
-    : id_(process), descriptor_(open_process(process)), has_pidfd_(descriptor_ >= 0) {
+    : id_(process),
+      descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))),  // closed by exec
+      has_pidfd_(descriptor_ >= 0) {
     if (has_pidfd_) return;
     // Linux before 5.3 has no pidfd_open(). The profiles of some containers forbid it.
     const bool is_unavailable = errno == ENOSYS || errno == EPERM || errno == EACCES;
