@@ -6,11 +6,8 @@
 #include "text/words.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
-
-#if defined(__GLIBC__)
 #include <malloc.h>
-#endif
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -88,7 +85,7 @@ int main(int argc, char** argv) {
     try {
         std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
         tool::erase_secrets(argc, argv);
-#if defined(__GLIBC__)
+#if defined(M_ARENA_MAX)  // of glibc
         // All threads share one heap. To create a heap for each thread takes longer than these threads ever
         // wait for each other.
         ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no other thread yet
