@@ -39,18 +39,13 @@ struct DoctorArguments {
     }
 };
 
-CheckupPlan plan_of(const DoctorArguments& request) {
+int doctor(const DoctorArguments& request) {
     auto plan = request.plan;
     plan.nodes = request.nodes.options();
     check(plan.lock, plan.nodes.node_timeout, plan.nodes.quarantine);
     if (plan.mark && plan.nodes.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
     plan.resource = request.probe ? *request.probe : "redlock:doctor:" + random_owner();
-    return plan;
-}
-
-int doctor(const DoctorArguments& request) {
-    const auto plan = plan_of(request);
     const auto diagnosis = diagnose(check_up(request.nodes.endpoints(), plan), plan);
     if (request.json)
         print_json(std::cout, diagnosis);
