@@ -9,7 +9,6 @@
 #include <redlock/options.hpp>
 
 #include <iostream>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -21,14 +20,13 @@ using namespace std::chrono_literals;
 struct DoctorArguments {
     NodeArguments nodes{};
     CheckupPlan plan{};
-    std::optional<std::string> probe{};
+    const CLI::Option* probe = nullptr;
     bool json = false;
 
     void add_to(CLI::App& app) {
-        app.add_option_function<std::string>(
-               "--probe", [this](const std::string& text) { probe = text; },
-               "The resource to try with, if an ACL allows no other (a random one)")
-            ->type_name("RESOURCE");
+        probe = app.add_option("--probe", plan.resource,
+                               "The resource to try with, if an ACL allows no other (a random one)")
+                    ->type_name("RESOURCE");
         app.add_flag("--fencing", plan.lock.fencing, "Also try what fencing needs");
         app.add_flag("--fair", plan.lock.fair, "Also try what a queue needs");
         app.add_flag("--mark", plan.mark, "Start the quarantine of new nodes, together with --quarantine");
@@ -45,7 +43,7 @@ int doctor(const DoctorArguments& request) {
     check(plan.lock, plan.nodes.node_timeout, plan.nodes.quarantine);
     if (plan.mark && plan.nodes.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
-    plan.resource = request.probe ? *request.probe : "redlock:doctor:" + random_owner();
+    if (request.probe->count() == 0) plan.resource = "redlock:doctor:" + random_owner();
     const auto diagnosis = diagnose(check_up(request.nodes.endpoints(), plan), plan);
     if (request.json)
         print_json(std::cout, diagnosis);
