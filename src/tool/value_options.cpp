@@ -1,7 +1,5 @@
 #include "value_options.hpp"
 
-#include "text/words.hpp"
-
 #include <cstdlib>
 #include <utility>
 
@@ -24,18 +22,6 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<vo
 std::string variable(const char* name, const char* otherwise) {
     const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
     return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
-void add_former_name(CLI::App& app, const std::string& former, const std::string& name,
-                     std::chrono::milliseconds& target) {
-    const auto* const option = app.get_option(name);
-    const auto read = [&target, former, name, option](const std::string& text) {
-        target = parse_whole<std::chrono::milliseconds>(text);
-        if (option->count() > 0)
-            throw std::invalid_argument{"is given together with " + name + ", the new name of this option"};
-        say("the next version will not know " + former + ": use " + name);
-    };
-    add_value(app, former, read, "", "SPAN")->group("");
 }
 
 }  // namespace redlock::tool

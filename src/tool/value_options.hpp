@@ -38,9 +38,4 @@ CLI::Option* add_span(CLI::App& app, const std::string& names, Duration& target,
     return add_value(app, names, read, help, "SPAN");
 }
 
-/// Accepts `former`, the name of the option `name` in earlier versions, with a warning. --help does not show
-/// it. If both are given, that is an error. CLI11 has no name for a hidden option in a message of its own.
-void add_former_name(CLI::App& app, const std::string& former, const std::string& name,
-                     std::chrono::milliseconds& target);
-
 }  // namespace redlock::tool

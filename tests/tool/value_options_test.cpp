@@ -1,5 +1,4 @@
 // Options of the command line that depend on one another.
-#include "tool/value_options.hpp"
 #include "tool/run/run_arguments.hpp"
 
 #include <gtest/gtest.h>
@@ -12,25 +11,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A command with the option --min-hold, which has a former name.
+/// The command `run`, whose option --min-hold has a former name.
 struct FormerName : testing::Test {
-    FormerName() {
-        add_span(app, "--min-hold", min_hold, "the minimum hold time");
-        add_former_name(app, "--at-least", "--min-hold", min_hold);
-    }
+    FormerName() { arguments.add_to(app); }
 
     CLI::App app{};
-    std::chrono::milliseconds min_hold{};
+    RunArguments arguments{};
 };
 
 TEST_F(FormerName, SetsTheSameOption) {
-    app.parse("--at-least 2s");
-    EXPECT_EQ(min_hold, 2s);
+    app.parse("--at-least 2s job");
+    EXPECT_EQ(arguments.lock.min_hold, 2s);
 }
 
 TEST_F(FormerName, CannotBeGivenTogetherWithTheNewName) {
-    EXPECT_THROW(app.parse("--at-least 2s --min-hold 3s"), CLI::ValidationError);
-    EXPECT_THROW(app.parse("--min-hold 3s --at-least 2s"), CLI::ValidationError);
+    EXPECT_THROW(app.parse("--at-least 2s --min-hold 3s job"), CLI::ValidationError);
+    EXPECT_THROW(app.parse("--min-hold 3s --at-least 2s job"), CLI::ValidationError);
 }
 
 TEST(RunArguments, HaveALeaseThatLastsForTheMinimumHoldTime) {

@@ -1,5 +1,7 @@
 #include "run_arguments.hpp"
 
+#include "text/words.hpp"
+
 #include <map>
 #include <memory>
 
@@ -20,6 +22,19 @@ CLI::Option* add_refused(CLI::App& app, const std::string& names, const std::str
                          const std::string& reason, const std::string& help = {}) {
     const auto refuse = [name, reason](std::int64_t) { throw CLI::ValidationError(name, reason); };
     return app.add_flag_function(names, refuse, help);
+}
+
+/// Accepts --at-least, the name of --min-hold in earlier versions, with a warning. --help does not show it.
+/// If both are given, that is an error. CLI11 has no name for a hidden option in a message of its own.
+void add_former_name(CLI::App& app, std::chrono::milliseconds& min_hold) {
+    const auto* const option = app.get_option("--min-hold");
+    const auto read = [&min_hold, option](const std::string& text) {
+        min_hold = parse_whole<std::chrono::milliseconds>(text);
+        if (option->count() > 0)
+            throw std::invalid_argument{"is given together with --min-hold, the new name of this option"};
+        say("the next version will not know --at-least: use --min-hold");
+    };
+    add_value(app, "--at-least", read, "", "SPAN")->group("");
 }
 
 }  // namespace
@@ -56,7 +71,7 @@ void RunArguments::add_to(CLI::App& app) {
     add_lease(app, lock);
     add_span(app, "--min-hold", lock.min_hold, "Keep the lock that long, however soon the command ends (0)")
         ->excludes("--shared");
-    add_former_name(app, "--at-least", "--min-hold", lock.min_hold);
+    add_former_name(app, lock.min_hold);
     add_span(app, "--max-hold", lock.max_hold,
              "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
