@@ -11,7 +11,6 @@ void add_lease(CLI::App& app, LockOptions& lock) {
 void LockArguments::add_acquisition(CLI::App& app) {
     app.add_flag("-n,--nonblock,--nb", nonblock, "Do not wait for another holder");
     const auto read_wait = [this](const std::string& text) {
-        wait.reset();
         if (text != "infinity") wait = parse_span(text);
     };
     add_value(app, "-w,--wait,--timeout", read_wait,
