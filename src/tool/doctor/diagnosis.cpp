@@ -63,8 +63,7 @@ void judge_number(Diagnosis& diagnosis) {
 }  // namespace
 
 Severity NodeDiagnosis::verdict() const noexcept {
-    const auto worst = std::ranges::max_element(findings, {}, &Finding::severity);
-    return worst == findings.end() ? Severity::hint : worst->severity;
+    return findings.empty() ? Severity::hint : findings.front().severity;
 }
 
 bool NodeDiagnosis::has_vote() const noexcept {

@@ -46,7 +46,7 @@ std::string missing_permission(const PermissionCheck& check);
 
 struct NodeDiagnosis {
     NodeFacts facts{};
-    Findings findings{};
+    Findings findings{};  ///< the worst first
 
     /// Returns the severity of the worst finding. If it is `hint`, the node is fine.
     Severity verdict() const noexcept;
