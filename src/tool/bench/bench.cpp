@@ -104,8 +104,7 @@ int bench(const BenchArguments& request) {
     }
     const bool acquired =
         std::ranges::any_of(rounds, [](const Measurement& it) { return it.acquire.count() > 0; });
-    const std::error_code none;
-    const auto error = interrupted ? Errc::cancelled : acquired ? none : Errc::no_quorum;
+    const auto error = interrupted ? Errc::cancelled : acquired ? std::error_code{} : Errc::no_quorum;
     if (request.json) print_json(std::cout, rounds, error);
     if (interrupted) return exit_status::signalled + *interrupted;
     if (acquired) return 0;
