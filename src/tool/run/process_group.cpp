@@ -7,13 +7,13 @@
 namespace redlock::tool {
 namespace {
 
-/// Returns pointers to the words, followed by those in `others`, and a null pointer, which also ends
-/// `others`.
-std::vector<char*> pointers(const std::vector<std::string>& words, char** others) {
+/// Returns pointers to the words, followed by those in `others`, if there are any, and a null pointer, which
+/// also ends `others`.
+std::vector<char*> pointers(const std::vector<std::string>& words, char** others = nullptr) {
     std::vector<char*> result;
     result.reserve(words.size() + 1);
     for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
-    for (; *others != nullptr; ++others) result.push_back(*others);
+    for (; others != nullptr && *others != nullptr; ++others) result.push_back(*others);
     result.push_back(nullptr);
     return result;
 }
@@ -22,8 +22,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words, char** others
 
 ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal)
     : guardian_(start.guardian), failure_(shared_with_children<std::atomic<int>>("mmap")) {
-    char* none = nullptr;
-    const auto words = pointers(start.words, &none);
+    const auto words = pointers(start.words);
     const auto variables = pointers(start.environment, environ);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the command leaves behind become our children
     id_ = ::fork();
