@@ -32,8 +32,12 @@ bool AdminConnection::connect_by(Clock::time_point deadline) {
     }
 }
 
-/// Returns the reply, or the reason why there is none.
-Answer AdminConnection::outcome(Clock::time_point start) {
+Answer AdminConnection::ask(const Words& words) {
+    const auto start = network_.clock().now();
+    if (connect_by(start + config_.node_timeout) && !words.empty()) {
+        connection_->ask(words);
+        wait(start + config_.node_timeout, [this] { return connection_->pending().answer() != nullptr; });
+    }
     Answer answer{.took = network_.clock().now() - start};
     if (connection_->broken()) {
         answer.cause = connection_->cause();
@@ -45,15 +49,6 @@ Answer AdminConnection::outcome(Clock::time_point start) {
         answer.detail = connection_->quoted(answer.reply.text);
     }
     return answer;
-}
-
-Answer AdminConnection::ask(const Words& words) {
-    const auto start = network_.clock().now();
-    if (connect_by(start + config_.node_timeout) && !words.empty()) {
-        connection_->ask(words);
-        wait(start + config_.node_timeout, [this] { return connection_->pending().answer() != nullptr; });
-    }
-    return outcome(start);
 }
 
 }  // namespace redlock::tool

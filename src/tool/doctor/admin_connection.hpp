@@ -63,7 +63,6 @@ private:
     template <class Condition>
     void wait(Clock::time_point deadline, Condition over);
     bool connect_by(Clock::time_point deadline);
-    Answer outcome(Clock::time_point start);
 
     const NodeConfig config_;
     const std::vector<ClusterServer> servers_;  // the seeds of a Cluster, or the one server
