@@ -72,13 +72,13 @@ struct LockOptions {
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
-    /// but never while a client, even one in another language, holds an ordinary lock. Only for one resource,
-    /// and not with `fair`.
+    /// but never while a client, even one in another language, holds an exclusive lock, that is, one without
+    /// this option. Only for one resource, and not with `fair`.
     ///
     /// - Each reader has its own ttl, and extends and releases its own lock.
-    /// - An ordinary lock can be acquired only when no reader is left. If new readers always come before the
+    /// - An exclusive lock can be acquired only when no reader is left. If new readers always come before the
     ///   last one leaves, it must wait for ever.
-    /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
+    /// - A reader cannot become a writer: release the lock, then acquire an exclusive one.
     ///
     /// With `fencing`, the tokens of two readers have no order. The system that checks the tokens must store
     /// two numbers: the largest token of any write, and the largest token of any access. It must reject a

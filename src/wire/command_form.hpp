@@ -52,7 +52,7 @@ inline const Form& form_of(const Command& command, const Recipient& recipient) n
     return simple ? *verb.simple : *verb.general;
 }
 
-/// Returns the script that carries out the command, or null for a plain SET.
+/// Returns the script that executes the command, or null for a plain SET.
 inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
     return form_of(command, recipient).script;
 }
