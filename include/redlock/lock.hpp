@@ -240,8 +240,8 @@ public:
     /// Releases the lock without waiting for answers. The lock is then free. With LockOptions::fair, does
     /// what release() does. Otherwise blocks in three cases only:
     ///
-    /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
-    ///   time, the releases are sent in the background.
+    /// - Connections have to be made first: at most an eighth of node_timeout for all of them, which is
+    ///   mostly enough for nodes that are up. After this time, the releases are sent in the background.
     /// - Another thread sends the commands of this one, too, and gets no processor: for up to an eighth of
     ///   node_timeout, and then for another eighth or 2 ms, whichever is longer.
     /// - The watchdog is extending the lock at that moment: at most one further node_timeout.

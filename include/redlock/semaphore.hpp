@@ -1,5 +1,5 @@
 // A semaphore over N independent Redis masters: at most L clients hold a name at the same time. It has L
-// *slots*, each of which is an ordinary lock. In the example, L is 3:
+// *slots*, each of which is a lock. In the example, L is 3:
 //
 //     redlock::Semaphore semaphore{nodes, "exports", 3, {.ttl = 30s}};
 //     if (auto result = semaphore.acquire_for(10s)) {

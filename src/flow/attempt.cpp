@@ -197,8 +197,8 @@ std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLim
 /// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
 ///    majority does so, it is confirmed.
 /// 3. A node refuses a token that is far ahead of its clock. If the round failed for this reason, the nodes
-///    that had returned this token lose their votes, and this list begins again with the others, which must
-///    be a majority.
+///    that had returned this token lose their votes (they are *rejected*), and this list begins again with
+///    the others (the *accepted* ones), which must be a majority.
 ///
 /// An example with three nodes. 999 stands for a count that is far ahead of the clocks:
 ///

@@ -185,7 +185,7 @@ struct Turn {
     Resources resource;
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
     const RoundLimits* limits;        ///< their deadline and stop say when the flow goes on without a turn
-    Clock::time_point attempt_due{};  ///< when it goes on to make an attempt without a turn
+    Clock::time_point attempt_due{};  ///< when an attempt is made even if the turn has not come
     /// The last report of the home node. If the wait ends without a turn, the front computes the place of
     /// this waiter from the last report to any waiter for the resource.
     std::optional<QueuePlace> place{};

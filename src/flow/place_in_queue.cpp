@@ -47,7 +47,8 @@ Flow PlaceInQueue::wait(Clock::time_point until) {
     return wait_within_limits();
 }
 
-/// If an attempt is due before the turn of this waiter comes, ends with `attempt`.
+/// If an attempt is due before the turn of this waiter comes, ends with `attempt`. `wake_` is `over` as long
+/// as there is no other reason to end.
 Flow PlaceInQueue::wait_within_limits() {
     wake_ = Wake::over;
     if (!waiter_) waiter_ = nodes().waiter();

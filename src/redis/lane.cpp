@@ -284,7 +284,7 @@ bool Lane::make_turn(Asker& own) {
     // A server may have closed a connection since the last round. If somebody has read within the last
     // millisecond, this read is left out.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
-    // The wakeup must exist before the inbox is taken, because a later round may use it.
+    // Before the inbox is taken, because the thread of a round that comes after that uses the wakeup.
     if (kind_ == Kind::shared) make_wakeup();
     begin_new_rounds(&own);
     const auto until = write();
@@ -351,7 +351,7 @@ void Lane::advance(Asker& asker) noexcept {
 }
 
 /// Continues with the rounds that can, but leaves out those that must first read the sockets (reads_first).
-/// Returns true if it continued with any.
+/// Their wait is over, so advance_overdue() continues with them. Returns true if it continued with any.
 bool Lane::advance_ready() noexcept {
     bool any = false;
     while (auto* const asker = ready_.take()) {

@@ -16,8 +16,8 @@
 //     the writing of a holder description     | its deletion, which would otherwise find nothing
 //
 // In the first two rows, the connection is *bound* to the owner of the pending command, until a release of
-// this owner is pending behind it: after that, nothing of this owner matters. The owner of an enter_queue is
-// the ticket.
+// this owner is pending behind it: after that, nothing of this owner matters. An enter_queue has its ticket
+// as Command::owner.
 //
 // A command whose round is over has no requester any more, so its reply is *late*. A late release is sent
 // again if the connection breaks (kept_releases.hpp), max_release_repeats times at most. A round that still

@@ -519,9 +519,10 @@ private:
     }
 
     /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
-    /// count on an untrusted node unless its probe is due. (The step `ask` still comes, but needs() is false,
-    /// so the driver postpones the node.) The reason is that such a node is probably silent. If competing
-    /// clients waited for it, each of them would keep its grants meanwhile, and none would get a majority.
+    /// count on an untrusted node unless its probe is due, because such a node is probably silent. If
+    /// competing clients waited for it, each of them would keep its grants meanwhile, and none would get a
+    /// majority. The step `ask` comes for this node nevertheless. But needs() returns false, so the driver
+    /// postpones it.
     bool worth_asking(const Participant& it) const noexcept {
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }

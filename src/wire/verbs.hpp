@@ -2,7 +2,7 @@
 // library needs to know. No other file compares values of Verb, except for acquires() in nodes.hpp, which
 // programs with their own Nodes use. docs/development.md says what a new verb needs.
 //
-// A verb has up to three forms. A form is the script that carries out the command (or a plain SET), with the
+// A verb has up to three forms. A form is the script that executes the command (or a plain SET), with the
 // keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
 // function form_of() (command_form.hpp) chooses the first form that the verb has and whose condition is met:
 //

@@ -53,8 +53,9 @@ inline bool worth_retrying(const Result& result) {
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
-    const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
-    return deadline - std::min(attempt, left / 2);
+    const auto time_for_attempt =
+        std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
+    return deadline - std::min(time_for_attempt, left / 2);
 }
 
 }  // namespace redlock::algorithm
