@@ -2,30 +2,33 @@
 // each lane of its threads, and one for each event loop. Each of them may send what the others have left
 // behind.
 //
-// A release must arrive, or its keys stay until their ttl ends. From its sending until its reply, it is in
-// one of these places:
+// A release must arrive, or its keys stay until their ttl ends. Before it is sent, it belongs to the round or
+// the operation that sends it (docs/architecture.md, "The life of a release"). From then on until its reply,
+// it is in one of these places:
 //
 //     place                          | what happens there → what follows, or the next place
 //     -------------------------------+-----------------------------------------------------------------------
 //     PendingReplies of a connection,| answered, or refused for good → done
 //     its round awaits the reply     | refused in this form → written again by its round
 //                                    | a Redis Cluster names another server → sent there by its round, or, if
-//                                    | that cannot follow, the KeptReleases of that server
+//                                    | that cannot follow, as if it were late
 //                                    | refused for now → here, for a pause (after NOREPLICAS of a server that
 //                                    | Sentinels name, its round sends it once more as well)
 //                                    | on a connection that breaks → sent once more by its round
 //                                    | left by its round, which is over → late
-//     PendingReplies of a connection,| answered → done
+//     PendingReplies of a connection,| answered, or refused for good → done
 //     late                           | refused in this form → written again on this connection
 //                                    | refused for now → here, for a pause
-//                                    | a Redis Cluster names another server → the KeptReleases of that server
-//                                    | on a connection that breaks → here
+//                                    | a Redis Cluster names another server → the KeptReleases of that
+//                                    | server; dropped if it has named too many servers
+//                                    | on a connection that breaks, or that its lane or loop closes → here
 //                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there
 //                                    | on one of too many draining connections, or on one that has drained
 //                                    | for as long as its keys live, at least for a minute → dropped
-//     here                           | sent again, by the next Node object that writes or reads → late
+//     here                           | sent again, by the next Node object that writes or reads → late (if it
+//                                    | was refused with TRYAGAIN, as a release for each of its resources)
 //                                    | its server serves no slot of the Cluster any more → the
 //                                    | KeptReleases of the server that serves the slot now
 //                                    | one of too many, sent too often, or no memory for it → dropped
