@@ -20,8 +20,10 @@ none() {
 headers=$(find include -name '*.hpp')
 users_of_verbs=$(find include src -name '*.[ch]pp' -not -name verbs.hpp -not -name nodes.hpp)
 core=$(find include/redlock/detail src/lock src/flow src/round src/wire -name '*.[ch]pp')
-# The decisions: the algorithm, what stands below it, and the flows. The scripts and the table of verbs are among them.
-decisions=$(find include/redlock/algorithm include/redlock/detail src/flow src/round src/wire -name '*.[ch]pp')
+# The decisions: the algorithm, what stands below it, and the flows. The scripts and the table of verbs are among them,
+# and the headers of src/lock, which the flows include.
+decisions=$(find include/redlock/algorithm include/redlock/detail src/flow src/round src/wire -name '*.[ch]pp'
+    find src/lock -name '*.hpp')
 outside_os=$(find include src -maxdepth 4 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
 
 for header in $headers; do
@@ -48,10 +50,12 @@ esac
     none 'what decides knows no network: include redis/ in src/redis alone' \
         '#[[:space:]]*include[[:space:]]*[<"](redlock/|\.\./)*(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
     none 'decisions do no I/O: they include no file of src/redis, src/loop or src/os' \
-        '#[[:space:]]*include[[:space:]]*"(\.\./)*(src/)?(redis|loop|os)/' $decisions
+        '#[[:space:]]*include[[:space:]]*[<"](([^>"]*/)?(redis|loop|os)/|redlock/(src|asio(_[a-z]+)?)\.hpp)' $decisions
     none 'decisions do no I/O: they include no header of the operating system, hiredis or OpenSSL' \
-        '#[[:space:]]*include[[:space:]]*[<"](sys/|netinet/|arpa/|hiredis|openssl/|(netdb|poll|unistd|fcntl|pthread)\.h|fstream)' \
+        '#[[:space:]]*include[[:space:]]*[<"](sys/|netinet/|arpa/|hiredis|openssl/|(netdb|poll|unistd|fcntl|pthread)\.h)' \
         $decisions
+    none 'decisions do no I/O: they use no stream and no signal of the standard library' \
+        '#[[:space:]]*include[[:space:]]*<((io|f)stream|c?(stdio|signal)(\.h)?)>' $decisions
     none 'what the library knows about a verb is a row of the table in src/wire/verbs.hpp' \
         '[=!]= *Verb::|case Verb::' $users_of_verbs
 }
