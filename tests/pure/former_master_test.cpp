@@ -137,6 +137,21 @@ TEST_F(AReplacedMaster, DoesNotConfirmAReleaseThatItRefuses) {
     EXPECT_EQ(release("A")[0].vote, Vote::refused);
 }
 
+// The round sends the release once more, to the successor, and a later round does so, too.
+TEST_F(AReplacedMaster, LeavesTheReleaseToItsSuccessorIfItHasLostItsReplicas) {
+    (void)acquire("A");
+    named = 2;
+    const auto set_at_successor = [this] { next().redis->execute({"SET", "r", "A"}, {}); };
+    set_at_successor();
+    former().instead = "-NOREPLICAS Not enough good replicas to write.\r\n";
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(1), "");
+    set_at_successor();  // shows that a later round sends it once more
+    network.pass(2s);
+    (void)extend("nobody");
+    EXPECT_EQ(holder(1), "");
+}
+
 // No waiter uses the listener at present.
 TEST_F(AReplacedMaster, IsLeftByTheListenerOfAFormerWaiter) {
     ASSERT_TRUE(group->waiter()->listen(NodeSet{}.set(), {.deadline = network.clock().now() + 1s}));

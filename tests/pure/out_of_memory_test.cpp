@@ -9,13 +9,17 @@
 #include <redlock/detail/memory.hpp>
 #include <redlock/query.hpp>
 
+#include <cstddef>
 #include <new>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "round/kept_releases.hpp"
 
 namespace redlock::test::out_of_memory_test {
 namespace {
@@ -710,6 +714,24 @@ TEST_P(OutOfMemoryInARound, AReleaseWhoseConnectionBreaksIsSentAgain) {
         world.expect_release_at(1);
     });
     EXPECT_GT(broken, 1) << "the release did not need memory again: this shows nothing";
+}
+
+// The releases of the first connections need no memory. Only one for which there is none is dropped.
+TEST(KeptReleasesOutOfMemory, KeepTheOthers) {
+    constexpr std::size_t without_memory = 64;
+    at_each_allocation(0, [](auto starve) {
+        const std::vector<std::string> resource{"r"};
+        std::vector<detail::PendingReplies> connections(without_memory + 1);
+        for (auto& it : connections)
+            it.add({.verb = Verb::compare_and_delete, .resources = resource, .owner = "A"}, nullptr);
+        KeptReleases all;
+        starve([&] {
+            for (auto& it : connections) all.keep(std::move(it), true);
+        });
+        std::size_t sent = 0;
+        all.send_again(true, {}, [&](const auto&) { ++sent; });
+        EXPECT_EQ(sent, without_memory + (shortage.has_failed ? 0 : 1));
+    });
 }
 
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};

@@ -106,6 +106,15 @@ TEST_F(Servers, AreNotUnlimited) {
     EXPECT_EQ(serving(0), "10.0.0.1:7001") << "those that nobody uses are forgotten";
 }
 
+TEST_F(Servers, GetNoReleaseIfThereAreTooMany) {
+    for (std::uint16_t port = 1; cluster.servers().size() < RedisCluster::most_servers; ++port)
+        cluster.redirected({moved, 5, {"h", port}}, "seed");
+    cluster.keep(release_of("foo"), {moved, 12182, {"another", 7001}}, "seed");
+    EXPECT_THAT(cluster.debtors(), IsEmpty());
+    cluster.keep(release_of("foo"), {moved, 12182, {"h", 1}}, "seed");
+    EXPECT_EQ(cluster.debtors().size(), 1U);
+}
+
 TEST_F(Servers, AreAskedForTheListOnceInASecondIfItIsOutdated) {
     EXPECT_TRUE(cluster.begin_refresh(start));
     EXPECT_TRUE(cluster.begin_refresh(start)) << "without the list, each new connection asks";

@@ -339,6 +339,25 @@ TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
     }
 }
 
+// The error does not go away by itself.
+TEST_F(RepeatedRelease, IsNotSentAgainIfTheServerRefusesItForGood) {
+    for (const bool waits : {true, false}) {
+        acquire_and_settle();
+        refuse_releases(server, "NOAUTH Authentication required.");
+        server.forget_log();
+        if (waits) {
+            release("r", "A");
+            run();
+            end_rounds();
+        } else {
+            release_without_waiting();
+        }
+        acquire_for(5s);
+        EXPECT_EQ(releases_sent_to(server), 1);
+        server.answers.clear();
+    }
+}
+
 // Nobody knows whether the error goes away.
 TEST_F(RepeatedRelease, IsGivenUpIfTheServerAnswersItWithAnUnknownErrorAgainAndAgain) {
     acquire_and_settle();
@@ -762,6 +781,20 @@ TEST_F(RepeatedReleaseOfAThread, IsNotSentToAServerThatWasTooBusyForTheSet) {
     EXPECT_EQ(std::ranges::count_if(server.log(), [](auto& it) { return it.ends_with(" EVAL"); }), 0);
 }
 
+// The keys of a slot that is being moved are on two servers, so none of them can execute the release of both.
+TEST_F(RepeatedReleaseOfAThread, OfTwoResourcesIsSentForEachOfThemIfTheirSlotIsBeingMoved) {
+    const std::vector<std::string> resources{"r", "s"};
+    Lock it{nodes, resources, {.ttl = 10min}, network.clock(), entropy};
+    ASSERT_TRUE(it.acquire());
+    network.pass(2ms);
+    server.refuses_command = [](const auto& words) {
+        const bool is_refused = words[0].starts_with("EVAL") && words[2] == "2";
+        return is_refused ? "-TRYAGAIN Multiple keys request during rehashing of slot\r\n" : "";
+    };
+    it.unlock();
+    expect_to_be_sent_by_rounds();
+}
+
 TEST_F(RepeatedReleaseOfAThread, IsNotGivenUpIfTheBusyServerHasRefusedManyOthers) {
     std::deque<Lock> locks;
     for (int i = 0; i < 100; ++i) locks.push_back(held("r" + std::to_string(i)));
@@ -814,6 +847,20 @@ TEST_F(RepeatedReleaseInACluster, IsSentAfterTheRoundToTheServerThatTheSecondRed
     network.pass(2s);
     (void)extend("nobody");
     EXPECT_EQ(holder(0), "");
+}
+
+// The round is over before the redirection comes.
+TEST_F(RepeatedReleaseInACluster, ThatNobodyAwaitsIsSentToTheServerThatARedirectionNames) {
+    ASSERT_EQ(acquire("A")[0].vote, Vote::granted);
+    network.server(1).redis->execute({"SET", "r", "A"}, {});  // the slot has been moved
+    redirect_once_at(0);
+    (void)ask({request(Verb::compare_and_delete, "A")}, {.awaits_answers = false});
+    for (int i = 0; i < 2; ++i) {
+        network.pass(2s);
+        (void)extend("nobody");
+    }
+    EXPECT_EQ(holder(0), "A") << "it was redirected";
+    EXPECT_EQ(holder(1), "");
 }
 
 }  // namespace
