@@ -291,10 +291,13 @@ public:
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
     /// Disconnects, so that no release wakes this waiter in vain. If `refused` is an error, the node has
-    /// refused to keep a queue for this client, and listen() avoids it for a while. There is one exception:
-    /// if `refused` is Errc::lost, the node does not know the subscription, because the connection leads to
-    /// another server. listen() then makes a new connection. `words` is the error text of the server.
+    /// refused to keep a queue for this client, and listen() avoids it for a while. `words` is the error text
+    /// of the server.
     virtual void disconnect(std::error_code refused, std::string_view words) = 0;
+
+    /// Disconnects because the node does not know the subscription: the connection leads to another server.
+    /// listen() then makes a new connection.
+    virtual void lose_subscription() { disconnect({}, {}); }
 
     /// For each node that listen() avoids at present, writes the reason into a blank tally, as the cause and
     /// the detail of the node's report.

@@ -258,7 +258,8 @@ void PlaceInQueue::lose_connection() {
 /// waiter subscribes there again once, and then goes to another node.
 void PlaceInQueue::lose_subscription() {
     const auto home = waiter_->home();
-    leave_home(Errc::lost);
+    waiter_->lose_subscription();
+    leave_home();
     homes_[home] = !std::exchange(unsubscribed_, true);
 }
 
@@ -268,8 +269,7 @@ void PlaceInQueue::lose_subscription() {
 void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
     const auto home = waiter_->home();
     homes_.reset(home);
-    const bool has_failed = is_transient(why) && why != Errc::lost;
-    waiter_->disconnect(has_failed ? std::error_code{} : why, words);
+    waiter_->disconnect(is_transient(why) ? std::error_code{} : why, words);
     if (std::exchange(state_, State::away) >= State::queued) former_tickets_[home] = ticket_;
     ticket_.clear();
 }

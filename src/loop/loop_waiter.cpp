@@ -24,9 +24,13 @@ void LoopWaiter::leave_home(bool keeps) noexcept {
 }
 
 void LoopWaiter::disconnect(std::error_code refused, std::string_view words) {
-    if (refused == Errc::lost && listens()) listeners_.lose_subscription(home_, ticket_);
     leave_home(false);
-    if (refused && refused != Errc::lost) refusals_.add(home_, {refused, std::string{words}}, clock_.now());
+    if (refused) refusals_.add(home_, {refused, std::string{words}}, clock_.now());
+}
+
+void LoopWaiter::lose_subscription() {
+    if (listens()) listeners_.lose_subscription(home_, ticket_);
+    leave_home(false);
 }
 
 bool LoopWaiter::await_turn(Task& task, flow::Turn& turn) {

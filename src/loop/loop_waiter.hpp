@@ -27,6 +27,7 @@ public:
     std::size_t home() const noexcept override { return home_; }
     std::string new_ticket() override { return ticket_; }
     void disconnect(std::error_code refused, std::string_view words) override;
+    void lose_subscription() override;
     void report_refusals(Tally& tally) const override { refusals_.report(tally, clock_.now()); }
 
     bool await_turn(Task& task, flow::Turn& turn) override;

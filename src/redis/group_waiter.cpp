@@ -72,10 +72,12 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (listener_) listeners_of(home_).drop(std::move(listener_));
-    if (refused == Errc::lost)
-        listeners_of(home_).drop_all();  // The connections of former waiters may lead there, too.
-    else if (refused)
-        refusals_.add(home_, {refused, std::string{words}}, clock().now());
+    if (refused) refusals_.add(home_, {refused, std::string{words}}, clock().now());
+}
+
+void GroupWaiter::lose_subscription() {
+    disconnect({}, {});
+    listeners_of(home_).drop_all();  // The connections of former waiters may lead there, too.
 }
 
 void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {

@@ -27,6 +27,7 @@ public:
     std::string new_ticket() override { return ticket_ = listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
     void disconnect(std::error_code refused, std::string_view words) override;
+    void lose_subscription() override;
     void report_refusals(Tally& tally) const override { refusals_.report(tally, clock().now()); }
 
 private:

@@ -327,7 +327,7 @@ struct WaitersOfALoop : testing::Test, WaitingWorld {
 
 TEST_F(WaitersOfALoop, GetANewConnectionIfTheNodeDoesNotKnowTheSubscription) {
     auto clients = listening(2);
-    clients[0].waiter.disconnect(Errc::lost, {});
+    clients[0].waiter.lose_subscription();
     const auto woken = message(clients[1]);
     ASSERT_TRUE(woken);
     EXPECT_FALSE(woken->connected);
@@ -338,9 +338,9 @@ TEST_F(WaitersOfALoop, GetANewConnectionIfTheNodeDoesNotKnowTheSubscription) {
 // The node has answered a question of a waiter that has not noticed yet that the connection was replaced.
 TEST_F(WaitersOfALoop, KeepANewConnectionIfTheNodeDoesNotKnowTheFormerSubscription) {
     auto clients = listening(2);
-    clients[0].waiter.disconnect(Errc::lost, {});
+    clients[0].waiter.lose_subscription();
     ASSERT_TRUE(listen(clients[0]));
-    clients[1].waiter.disconnect(Errc::lost, {});
+    clients[1].waiter.lose_subscription();
     EXPECT_FALSE(message(clients[0])) << "it still listens";
     ASSERT_TRUE(listen(clients[1]));
     EXPECT_EQ(subscriptions(), 2U);
