@@ -334,7 +334,7 @@ void Connection::repeat(const PendingReply& release) {
     });
 }
 
-void Connection::ask(std::span<const std::string_view> words) {
+void Connection::send_words(std::span<const std::string_view> words) {
     parser_.admit_lists();
     pending_.stop_awaiting(*this);  // the caller may have left an earlier answer
     run_or_break([&] {
@@ -345,7 +345,7 @@ void Connection::ask(std::span<const std::string_view> words) {
 }
 
 void Connection::subscribe(std::string_view channel) {
-    ask(std::array<std::string_view, 2>{"SUBSCRIBE", channel});
+    send_words(std::array<std::string_view, 2>{"SUBSCRIBE", channel});
     subscribed_ = true;
 }
 

@@ -45,7 +45,7 @@
 
 namespace redlock {
 
-/// The connection itself is the requester of the commands of ask().
+/// The connection itself is the requester of the commands of send_words().
 class Connection : private detail::Requester, detail::NotCopied {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
@@ -155,7 +155,7 @@ public:
 
     /// Sends a command that consists of `words`. The caller waits for the answer() before it sends another
     /// command. From then on, lists of up to 16 texts and numbers are accepted as replies.
-    void ask(std::span<const std::string_view> words);
+    void send_words(std::span<const std::string_view> words);
 
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
     /// sent.

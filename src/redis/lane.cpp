@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 enum class Lane::Waited : std::uint8_t {
     not_yet,
     until_it_leads,
-    until_it_is_over,
+    until_it_is_done,
     in_vain,           ///< The thread has left. The leader makes the rest of the round.
     and_was_not_sent,  ///< The thread has taken its round back.
 };
@@ -439,7 +439,7 @@ bool Lane::wake_ended(const Asker* own) noexcept {
     while (auto* const asker = ended_.take()) {
         if (asker == own)
             own_has_ended = true;
-        else if (!wake(*asker, Waited::until_it_is_over)) {
+        else if (!wake(*asker, Waited::until_it_is_done)) {
             {
                 const std::lock_guard guard{mutex_};  // its thread may still be in leave()
                 unanswered_.end_left();

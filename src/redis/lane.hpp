@@ -1,5 +1,5 @@
 // The rounds of threads on one lane, a set of connections to the nodes. Each thread that asks for a round
-// blocks until it is over.
+// blocks until it has ended.
 //
 // A thread that finds nobody on the lane is its *leading thread* (here also *leader*, unlike the class
 // Leader). It alone uses the connections. In each turn, it begins the new rounds, writes their commands
@@ -29,17 +29,17 @@
 // These are the rules. Their model is tests/model/shared_reading.pml (lanes.pml is about several lanes).
 //
 // 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
-//    the mutex. Otherwise it sleeps until its round is over, or until it is named as the leader.
+//    the mutex. Otherwise it sleeps until its round is done, or until it is named as the leader.
 // 2. The leader looks into the inbox before each wait. If it does not look there within max_collecting (1 ms,
 //    write_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose deadline is
 //    closer than max_collecting wakes it at once. Only the shared lane has a descriptor for this. On the
 //    others, the leader looks into the inbox after max_collecting.
 // 3. The leader writes when the rules of write_choice.hpp permit it, and ends the rounds whose time is over.
 //    Each round stores until when it waits (Asker::until).
-// 4. When the round of the leader is over, it names another thread as its successor, and wakes it: that of
-//    the newest active round, which has most time left. If no active round has its thread any more, it takes
-//    that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is there, in
-//    one section under the mutex. So there is never a sleeping thread without a leader.
+// 4. When the round of the leader has ended, it names another thread as its successor, and wakes it: that
+//    of the newest active round, which has most time left. If no active round has its thread any more, it
+//    takes that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is
+//    there, in one section under the mutex. So there is never a sleeping thread without a leader.
 // 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
 //    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
 //    which leads for a moment, sends what the sockets have not accepted. If only replies to releases are

@@ -195,16 +195,16 @@ void Node::give_up_unwritten(Clock::time_point now) {
 
 // ---- The end of a connection
 
-/// Disconnects the connections that are broken or not needed any more. If `repeats` is true, sends the kept
-/// releases again, which can break another connection.
-void Node::sweep(Clock::time_point now, bool repeats) {
+/// Disconnects the connections that are broken or not needed any more. If `sends_kept` is true, sends the
+/// kept releases again, which can break another connection.
+void Node::sweep(Clock::time_point now, bool sends_kept) {
     for (bool again = has_to_sweep(), first = true; again; first = false) {
         for_each_link([&](Link& it) {
             if (it.broken()) it.fail_users(now);
         });
         drop_unused(now);
         // For want of a descriptor, further attempts would fail, too, one after the other and for ever.
-        again = repeats && (first || !lacked_resources_) && repeat_releases(now);
+        again = sends_kept && (first || !lacked_resources_) && repeat_releases(now);
     }
 }
 
@@ -256,9 +256,9 @@ static bool could_lose_release(const Connection& connection) noexcept {
     return connection.unsent() || (connection.pending().has_late_clean_up() && !connection.broken());
 }
 
-void Node::append_unfinished(std::vector<Connection*>& connections, bool repeats) {
+void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_kept) {
     const auto now = network_.clock().now();
-    sweep(now, repeats);
+    sweep(now, sends_kept);
     for (const auto& it : links_) {
         // Commands that wait for a common write must be written now: no later round would do it.
         it->set_collecting(false);

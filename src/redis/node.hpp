@@ -127,9 +127,9 @@ public:
     /// Requires that no round and no background task is under way. The pointers become invalid with the next
     /// call of another function.
     ///
-    /// If `repeats` is true, first sends the kept releases again. Otherwise they are left to the other Node
-    /// objects of the process.
-    void append_unfinished(std::vector<Connection*>& connections, bool repeats);
+    /// If `sends_kept` is true, first sends the kept releases again. Otherwise they are left to the other
+    /// Node objects of the process.
+    void append_unfinished(std::vector<Connection*>& connections, bool sends_kept);
     /// Keeps the releases for which Link::rest() is `unconfirmed`, so that they are sent once more, on new
     /// connections.
     void leave_forgotten(Clock::time_point now);
@@ -150,7 +150,7 @@ private:
     void limit_draining();
     template <class Function>
     void for_each_link(Function function);
-    void sweep(Clock::time_point now, bool repeats = true);
+    void sweep(Clock::time_point now, bool sends_kept = true);
     bool has_to_sweep() const noexcept;
     bool are_current() const noexcept;
     void drop_unused(Clock::time_point now);

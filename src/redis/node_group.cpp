@@ -59,7 +59,8 @@ void NodeGroup::give_up() noexcept {
     for (const auto& node : all_) node->close_connections(network_.clock().now());
 }
 
-bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats) {
+bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline,
+                              bool sends_kept) {
     auto& network = groups.front()->network_;
     std::vector<Connection*> owing;
     std::vector<PollEntry> entries;
@@ -70,9 +71,9 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         entries.clear();
         // The server of a Redis Cluster that must get a release may be one that was not used before. It is
         // enough if one of the groups finds it, because all share the kept releases.
-        if (repeats) groups.front()->find_debtors();
+        if (sends_kept) groups.front()->find_debtors();
         for (const auto* const group : groups)
-            for (const auto& node : group->all_) node->append_unfinished(owing, repeats);
+            for (const auto& node : group->all_) node->append_unfinished(owing, sends_kept);
         if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // A kept release may become due meanwhile, so the loop must not wait for long.

@@ -103,8 +103,9 @@ public:
     /// Sends the unsent releases of all groups, and waits for the replies to all releases. The network of the
     /// first group must be able to wait for the connections of all. Blocks until `deadline` at most. Requires
     /// that no round and no background task is under way. Returns true if nothing is left to do. See
-    /// Node::append_unfinished() for `repeats`.
-    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline, bool repeats);
+    /// Node::append_unfinished() for `sends_kept`.
+    static bool send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline,
+                              bool sends_kept);
     /// Leaves the releases that are not answered to the other groups of the process, and closes all
     /// connections. No round may be under way. The destructor then sends nothing.
     void give_up() noexcept;

@@ -159,10 +159,10 @@ private:
     void ask(Entry& entry, Step step) {
         using Words = std::vector<std::string_view>;
         entry.step = step;
-        entry.connection->ask(step == Step::my_id ? Words{"SENTINEL", "MYID"}
-                              : step == Step::run_id
-                                  ? Words{"INFO", "server"}
-                                  : Words{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
+        entry.connection->send_words(
+            step == Step::my_id    ? Words{"SENTINEL", "MYID"}
+            : step == Step::run_id ? Words{"INFO", "server"}
+                                   : Words{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
     }
 
     /// Takes the reply to the last question. A Sentinel before Redis 6.2 does not know MYID, and a user may

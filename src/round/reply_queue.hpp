@@ -137,7 +137,7 @@ public:
     }
 
     /// Adds an entry. Is called alone for a command that no later command has to follow, such as those of
-    /// Connection::ask().
+    /// Connection::send_words().
     PendingReply& add_other(const Requester* requester) {
         if (size_ == slots_.size()) grow();
         return clear(at(size_++), requester);

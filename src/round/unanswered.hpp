@@ -29,7 +29,7 @@ namespace redlock::detail {
 /// A summary of the late replies on the connections of a lane: of the commands whose requesters have left.
 struct LateReplies {
     bool any = false;
-    std::uint64_t released = 0;  ///< bits_of() the resources of clean-ups
+    std::uint64_t cleaned = 0;  ///< bits_of() the resources of clean-ups
     /// A command that a later one must follow.
     struct Bound {
         std::uint64_t by = 0;  ///< binding_of()
@@ -41,7 +41,7 @@ struct LateReplies {
     void add(const PendingReplies& pending, std::size_t node) {
         pending.for_each_late([&](const PendingReply& it) {
             any = true;
-            if (cleans_up(it.effect)) released |= bits_of(it.resources);
+            if (cleans_up(it.effect)) cleaned |= bits_of(it.resources);
             if (it.binds() || it.effect == KeyEffect::describes)
                 bound.push_back({binding_of(it.effect, it.owner), NodeSet{}.set(node)});
         });
@@ -99,7 +99,7 @@ public:
     bool may_release_before(const Command& command) const noexcept {
         if (!any() || effect_of(command) != KeyEffect::acquires) return false;
         const std::lock_guard guard{mutex_};
-        return ((left_.released | late_.released) & LateReplies::bits_of(command.resources)) != 0;
+        return ((left_.cleaned | late_.cleaned) & LateReplies::bits_of(command.resources)) != 0;
     }
 
     /// Records that a round was left.
@@ -107,7 +107,7 @@ public:
         const std::lock_guard guard{mutex_};
         ++rounds_left_;
         for (const auto& [command, to] : requests) {
-            left_.released |= LateReplies::bits_of(command.resources);
+            left_.cleaned |= LateReplies::bits_of(command.resources);
             const auto by = LateReplies::binding_of(effect_of(command), command.owner);
             if (!has_memory_for([&, &nodes = to] { left_.bound.push_back({by, nodes}); })) binds_all_ = true;
         }

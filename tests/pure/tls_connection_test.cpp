@@ -105,7 +105,7 @@ struct TlsConnection : TlsServerInMemory, testing::WithParamInterface<int> {
     void SetUp() override {
         begin();
         make_ready();
-        connection->ask(std::array<std::string_view, 2>{"GET", "key"});
+        connection->send_words(std::array<std::string_view, 2>{"GET", "key"});
         ASSERT_FALSE(connection->broken()) << connection->detail();
     }
     void write(std::string_view plain) const {
@@ -156,7 +156,7 @@ TEST_P(TlsConnection, FailsBehindAReplyIfItIsUsedAfterTheEndOfTheSession) {
     (void)SSL_shutdown(session.get());
     connection->advance();
     ASSERT_NE(connection->pending().answer(), nullptr);
-    connection->ask(std::array<std::string_view, 2>{"GET", "another key"});
+    connection->send_words(std::array<std::string_view, 2>{"GET", "another key"});
     EXPECT_TRUE(connection->broken());
     EXPECT_EQ(connection->detail(), "TLS: closed by the server");
 }
@@ -203,7 +203,9 @@ TEST_P(TlsConnection, SendsNoCommandTwiceWithoutMemory) {
         begin();
         make_ready();
         (void)read();
-        failed = fails_at(number, [&] { connection->ask(std::array<std::string_view, 2>{"GET", key}); });
+        failed = fails_at(number, [&] {
+            connection->send_words(std::array<std::string_view, 2>{"GET", key});
+        });
         EXPECT_EQ(connection->broken(), failed) << number;
         connection->advance();
         const auto sent = read();
@@ -219,12 +221,13 @@ TEST_P(TlsConnection, IsBrokenIfThereIsNoMemoryForTheReasonOfItsEnd) {
         for (long number = 1; failed; ++number) {
             begin();
             make_ready();
-            connection->ask(std::array<std::string_view, 2>{"GET", "key"});
+            connection->send_words(std::array<std::string_view, 2>{"GET", "key"});
             write("$5\r\nvalue\r\n");
             (void)SSL_shutdown(session.get());
             connection->advance();
             ASSERT_FALSE(connection->broken()) << "the reply counts";
-            failed = fails_at(number, [&] { asks ? connection->ask(command) : connection->advance(); });
+            failed =
+                fails_at(number, [&] { asks ? connection->send_words(command) : connection->advance(); });
             EXPECT_TRUE(connection->broken()) << asks << ", " << number;
         }
     }

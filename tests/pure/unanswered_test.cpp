@@ -45,7 +45,7 @@ TEST(Unanswered, ASetShouldFollowTheReleaseOfItsResource) {
     Unanswered unanswered;
     unanswered.update([](LateReplies& late) {
         late.any = true;
-        late.released = LateReplies::bits_of(resources);
+        late.cleaned = LateReplies::bits_of(resources);
     });
     EXPECT_TRUE(unanswered.may_release_before(set_of_another));
     EXPECT_FALSE(unanswered.may_release_before(release)) << "it cannot be refused because of the other one";

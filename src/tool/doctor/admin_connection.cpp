@@ -35,7 +35,7 @@ bool AdminConnection::connect_by(Clock::time_point deadline) {
 Answer AdminConnection::ask(const Words& words) {
     const auto start = network_.clock().now();
     if (connect_by(start + config_.node_timeout) && !words.empty()) {
-        connection_->ask(words);
+        connection_->send_words(words);
         wait(start + config_.node_timeout, [this] { return connection_->pending().answer() != nullptr; });
     }
     Answer answer{.took = network_.clock().now() - start};
