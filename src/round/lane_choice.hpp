@@ -36,13 +36,27 @@ struct LaneSituation {
     unsigned rounds_to_share = 0;
 };
 
-/// Returns true if the round uses the shared lane. Otherwise it has its own lane, one that no round uses. Of
-/// several, it is the one with the fewest nodes in Lane::unconnected(). If these are equal, it is one on
-/// which no reply is missing, and then the last one used. If there is none, the lane is new.
+/// Returns true if the round uses the shared lane, and false if it has its own lane. The first row that
+/// applies decides:
 ///
-/// This is asked only if no command is unanswered that this one must not overtake. Otherwise the round uses
-/// the lane of that command, even if another thread makes a round on it. (A SET follows a release only if no
-/// round uses the lane. The extensions of a watchdog leave out the nodes of that command.)
+///     situation                                                     | lane
+///     --------------------------------------------------------------+-------------------------------------
+///     a command is unanswered that this one must or should follow   | that of the command (Lanes::choose()
+///                                                                   | decides this without this function)
+///     sharing is switched off, the round is one of a watchdog, or   | its own
+///     the leading thread of the shared lane gets no processor       |
+///     exactly one of the two lanes has less than a quorum           | the other one
+///     more rounds than processors are under way, or were a short    | shared
+///     time ago (next_rounds_to_share())                             |
+///     otherwise                                                     | its own
+///
+/// In the first row, the lane is used even if another thread makes a round on it. But a SET follows a release
+/// only if no round uses the lane, and the extensions of a watchdog leave out the nodes of the command in
+/// place of following it.
+///
+/// The own lane of a round is one that no round uses: of several, one of those with the fewest nodes in
+/// Lane::unconnected(), of these one on which no reply is missing, and of these the last one used. If there
+/// is none, the lane is new.
 constexpr bool shares_lane(const LaneSituation& in) noexcept {
     if (!in.may_share || in.of_watchdog || in.leader_is_stalled) return false;
     if (in.shared_lacks_quorum != in.own_lacks_quorum) return in.own_lacks_quorum;
