@@ -8,6 +8,7 @@
 #include "../loop/later_call.hpp"
 #include "../loop/scheduler.hpp"
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 #include "term_sequence.hpp"
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include "../loop/lock_jobs.hpp"
 #include "../loop/scheduler.hpp"
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 
 #include <exception>
 #include <new>

@@ -3,6 +3,7 @@
 #include <redlock/leader.hpp>
 
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 #include "term_sequence.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <redlock/lease_view.hpp>
 
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 
 namespace redlock {
 

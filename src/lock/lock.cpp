@@ -7,6 +7,7 @@
 
 #include "../flow/lock_operations.hpp"
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 
 #include <system_error>
 

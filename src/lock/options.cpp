@@ -1,6 +1,5 @@
 // Checks the options of a lock. Each error names the field, its value, and what it must be.
-#include <redlock/nodes.hpp>
-#include <redlock/options.hpp>
+#include "option_checks.hpp"
 
 #include "../round/cluster_slots.hpp"
 

@@ -1,8 +1,8 @@
-#include <redlock/options.hpp>
 #include <redlock/query.hpp>
 #include <redlock/resources.hpp>
 
 #include "../wire/reply.hpp"
+#include "option_checks.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,8 +1,8 @@
 // Checks the list of resources of a lock, sorts it, and removes duplicates.
-#include <redlock/options.hpp>
 #include <redlock/resources.hpp>
 
 #include "../wire/key_names.hpp"
+#include "option_checks.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -5,6 +5,7 @@
 
 #include "../wire/key_names.hpp"
 #include "lease_state.hpp"
+#include "option_checks.hpp"
 
 #include <utility>
 

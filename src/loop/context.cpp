@@ -1,6 +1,6 @@
 #include "context.hpp"
 
-#include <redlock/options.hpp>
+#include "../lock/option_checks.hpp"
 
 namespace redlock::loop {
 namespace {

@@ -1,8 +1,8 @@
 #include <redlock/detail/not_copied.hpp>
-#include <redlock/options.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
+#include "../lock/option_checks.hpp"
 #include "../loop/loop_group.hpp"
 #include "../os/os_network.hpp"
 #include "lanes.hpp"

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "lock/option_checks.hpp"
+
 namespace redlock::test::fencing_test {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "lock/option_checks.hpp"
 #include "lock/renewal_plan.hpp"
 
 namespace redlock::test::renewal_plan_test {

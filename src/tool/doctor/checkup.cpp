@@ -2,6 +2,7 @@
 
 #include "admin_connection.hpp"
 #include "diagnosis.hpp"
+#include "lock/option_checks.hpp"
 #include "round/cluster_map.hpp"
 #include "text/lock_status.hpp"
 #include "wire/key_names.hpp"

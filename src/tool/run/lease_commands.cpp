@@ -4,6 +4,7 @@
 #include "exit_status.hpp"
 #include "lease_keeper.hpp"
 #include "lock/lease_state.hpp"
+#include "lock/option_checks.hpp"
 #include "lock_arguments.hpp"
 #include "signals.hpp"
 #include "text/json.hpp"
