@@ -497,12 +497,13 @@ void Connection::take_redirection(const PendingReply& command) {
     if (command.may_be_repeated()) config_.cluster->keep(command, *to, host);
 }
 
-/// If the reply is an error that may go away by itself, lets a later round send the release again. If nobody
-/// knows whether the error goes away, the number of repetitions stays limited (max_release_repeats).
+/// If the reply is an error that may go away by itself, or the server is a replica now, lets a later round
+/// send the release again. If nobody knows whether the error goes away, the number of repetitions stays
+/// limited (max_release_repeats).
 void Connection::keep_refused(const PendingReply& release) {
     if (!config_.server || incoming_.kind != Reply::Kind::error) return;
     const auto cause = detail::cause_of(incoming_);
-    if (!is_transient(cause)) return;
+    if (!is_transient(cause) && cause != Errc::read_only) return;
     // For example because it has too few replicas, or could not save its data.
     const bool is_for_now = cause == Errc::server_busy || cause == Errc::loading;
     detail::PendingReplies kept;

@@ -46,6 +46,7 @@ constexpr std::array refusals{"BUSY Redis is busy running a script.",
                               "MASTERDOWN Link with MASTER is down",
                               "CLUSTERDOWN The cluster is down",
                               "OOM command not allowed",
+                              "READONLY You can't write against a read only replica.",
                               "ERR Connection refused"};
 
 /// The server refuses scripts for now, and so releases, with this error. Its connections are in order.
