@@ -267,11 +267,11 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_k
 }
 
 void Node::leave_forgotten(Clock::time_point now) {
-    for_each_link([&](Link& it) {
-        if (it.rest() != Rest::unconfirmed) return;
-        it.start_draining(now);
-        (void)it.give_up_releases();
-    });
+    for (const auto& it : links_) {
+        if (it->rest() != Rest::unconfirmed) continue;
+        it->start_draining(now);
+        (void)it->give_up_releases();
+    }
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {

@@ -15,7 +15,8 @@
 //     the leader stops leading                     | write_all(), lacks_connection()
 //     in the background, in each turn of a loop    | check_silence()
 //     a loop has been idle for the longest ttl     | give_up_unwritten()
-//     at the end                                   | append_unfinished(), close_connections()
+//     at the end                                   | append_unfinished(), leave_forgotten(),
+//                                                  | close_connections()
 //
 // If write_collected(), take_ready() or check_silence() throws std::bad_alloc, its next call does the rest.
 #pragma once
