@@ -74,6 +74,20 @@ TEST_F(InspectTls, AConfigurationThatMakesTlsImpossibleIsAMistakeOfTheUser) {
     }
 }
 
+// An empty file is found in place of the library. Without TLS, nobody needs it.
+TEST_F(InspectTls, AMissingLibraryIsReported) {
+    for (const auto* const name : {"libssl.so.3", "libssl.so.1.1"}) std::ofstream{directory / name};
+    const auto hide =
+        "export LD_LIBRARY_PATH=" + directory.path().string() + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}";
+    const auto status_on = [&](const std::string& nodes) {
+        return Tool{{"status", the_resource}, {"REDLOCK_NODES=" + nodes, "BEFORE=" + hide}}.wait();
+    };
+    const auto outcome = status_on(uri(authority));
+    EXPECT_EQ(outcome.status, 70);
+    EXPECT_THAT(outcome.err, HasSubstr("TLS (rediss://) needs OpenSSL: "));
+    EXPECT_EQ(status_on(server->uri()).status, 1);
+}
+
 /// A keeper, which leaves the directory in which it was started.
 struct KeeperOverTls : InspectTls {
     /// Starts a keeper in this directory, with these nodes and this variable of the environment.
