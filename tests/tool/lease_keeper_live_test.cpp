@@ -127,6 +127,16 @@ TEST_F(LeaseKeeper, EndsOnASignalAndLeavesTheLockToItsExpiry) {
     EXPECT_EQ(world.keys(), 3U);
 }
 
+// With --fair, a release wakes the next one in the queue.
+TEST_F(LeaseKeeper, WakesAWaiterWhenItReleasesTheLock) {
+    ASSERT_EQ(world.run(acquire({"--fair"})).status, 0);
+    auto waiter = world.start({"acquire", "--fair", "--retry-delay", "1m", "job"});
+    ASSERT_TRUE(wait_until([&] { return world[0].command({"ZCARD", "{job}:queue"}) == "1"; }));
+    script.kill();
+    EXPECT_EQ(waiter.wait().status, 0);
+    EXPECT_EQ(calls(world[0], "publish"), 1U);
+}
+
 class LossOfAKeptLock : public LeaseKeeper {
 protected:
     /// Runs a script of the shell, in which $ACQUIRE is the command without its options.
