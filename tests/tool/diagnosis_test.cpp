@@ -145,6 +145,8 @@ TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
     auto nodes = healthy_nodes(4);
     nodes[1].round_trip.reset();
     nodes[1].info = {.role = "replica"};
+    nodes[2].info.make = "valkey";
+    nodes[2].info.version = "8.1.1";
     nodes[2].info.appendonly = false;
     nodes[2].info.max_memory = 4'000'000;
     nodes[2].marker = MarkerFacts{.placed = true};
@@ -162,7 +164,7 @@ TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
                     "NODE  VERDICT  ROUND TRIP  SERVER        ROLE     UP    PERSISTENCE   MEMORY\n"
                     "a     ok       1.00 ms     redis 7.0.15  master   24 h  fsync always  unbounded\n"
                     "b     unsafe   ?           ?             replica  ?     ?             ?\n"
-                    "c     ok       1.00 ms     redis 7.0.15  master   24 h  none          25 %, noeviction\n"
+                    "c     ok       1.00 ms     valkey 8.1.1  master   24 h  none          25 %, noeviction\n"
                     "d     warning  1.00 ms     redis 7.0.15  master   24 h  fsync ?       25 %, ?\n"
                     "c: has its quarantine behind it\n"
                     "d: in quarantine until 2025-10-09 08:53:20 UTC by its clock\n\n"));
@@ -170,6 +172,7 @@ TEST(DiagnosisReport, ShowsTheFactsAboutEachNode) {
     print_json(json, diagnose(nodes, {}));
     EXPECT_THAT(json.str(), HasSubstr("\"quarantine_left_ms\": 1000,"));
     EXPECT_THAT(json.str(), HasSubstr("\"round_trip_ms\": 1.0,"));
+    EXPECT_THAT(json.str(), HasSubstr("\"version\": \"8.1.1\","));
     EXPECT_THAT(json.str(), HasSubstr("\"uptime_s\": 86400,"));
 }
 
