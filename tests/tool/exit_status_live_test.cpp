@@ -252,6 +252,7 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"doctor", "--drift-factor", "2"}, "redlock: --drift-factor is 2"},
         {{"bench", "--drift-factor", "2"}, "redlock: --drift-factor is 2"},
         {{"bench", "--ttl", "2m", "--quarantine", "1m"}, "it must be at most --quarantine, 60000 ms"},
+        {{"bench", "--quarantine", "29s"}, "--ttl is 30000 ms; it must be at most --quarantine, 29000 ms"},
         {{"run", "--node-timeout", "0", "job", "true"}, "redlock: --node-timeout is 0 ms"},
         {{"run", "--retry-delay", "0", "job", "true"}, "redlock: --retry-delay is 0 ms"},
         {{"run", "--drift-factor", "2", "job", "true"}, "redlock: --drift-factor is 2"},
