@@ -281,6 +281,7 @@ TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
         {{"doctor", "--ttl", "1ms"}},
         {{"doctor", "--ttl", "1h", "--quarantine", "1s"}},
         {{"doctor", "name"}},
+        {{"doctor", "status", "job"}},
         {{"doctor"}, "", ""},
         {{"doctor"}, "", "127.0.0.1:1,127.0.0.1:1"},
         {{"bench", "--seconds", "0"}},
