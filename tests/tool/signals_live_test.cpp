@@ -278,9 +278,11 @@ TEST_F(EndOfRun, ComesWithTheEndOfTheLastOrphan) {
 }
 
 /// Starts a daemon, which lives on in a session of its own, and never waits for its child. The child has
-/// ended, and stays a zombie in the process group of the command.
+/// ended, and stays a zombie in the process group of the command. It ends after the daemon has become
+/// `sleep`, because a shell waits for children that it has not started.
 const std::string leave_zombie =
-    "sh -c 'until [ -e $DIR/daemon ]; do sleep 0.01; done & echo $! >$DIR/zombie; "
+    "sh -c 'until [ -s $DIR/daemon ] && grep -q sleep /proc/$(cat $DIR/daemon)/comm; do sleep 0.01; done & "
+    "echo $! >$DIR/zombie; "
     "exec setsid sh -c \"echo \\$\\$ >$DIR/daemon; exec sleep 1000\"' & "
     "until [ -s $DIR/daemon ] && grep -q '^State:.Z' /proc/$(cat $DIR/zombie)/status; do sleep 0.01; done; "
     "touch $DIR/begun; ";
