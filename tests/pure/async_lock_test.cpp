@@ -210,6 +210,23 @@ TEST(AsyncNodes, LeaveTheLoopAloneIfTheirConstructorThrows) {
     EXPECT_FALSE(loop.has_handler());
 }
 
+// The loop may have found an event before the descriptor was forgotten.
+TEST_F(InALoop, AnEventAfterTheShutdownHasNoEffect) {
+    struct LateLoop final : EventLoop {
+        void watch(int, bool, bool) override {}
+        void forget(int) noexcept override {}
+        void wake_after(std::chrono::nanoseconds) noexcept override {}
+        using EventLoop::ready, EventLoop::wake;
+    } late;
+    AsyncNodes of_late{world, late, world.clock, world.entropy};
+    AsyncLock it{of_late, the_resource};
+    it.acquire(report());
+    of_late.shut_down();
+    late.ready(0);
+    late.wake();
+    EXPECT_THAT(results, IsEmpty());
+}
+
 TEST_F(InALoop, AChildOfForkMayUseItsCopyOfTheLoop) {
     const test::ForkedChild child{[this](const auto& tell) {
         AsyncNodes of_child{world, loop, world.clock, world.entropy};

@@ -504,6 +504,19 @@ TEST_F(Asio, ABlockedExecutorOfTheFirstLockDelaysNoOtherLock) {
     EXPECT_TRUE(acquired.get());
 }
 
+// The handler may wait for another thread, which waits for the mutex.
+TEST_F(Asio, AHandlerInAThreadPoolRunsWithoutTheMutex) {
+    net::thread_pool pool{1};
+    Lock lock{pool, nodes, "orders:42"};
+    const auto loop = asio::detail::loop_of(pool.get_executor(), nodes);
+    std::promise<bool> is_free;
+    lock.async_acquire([&](const Result&) {
+        const auto try_lock = [&] { return std::unique_lock{loop->mutex(), std::try_to_lock}.owns_lock(); };
+        is_free.set_value(std::async(std::launch::async, try_lock).get());
+    });
+    EXPECT_TRUE(is_free.get_future().get());
+}
+
 TEST_F(Asio, AThreadPoolIsAContext) {
     net::thread_pool pool{2};
     Lock lock{pool, nodes, "orders:42"};
