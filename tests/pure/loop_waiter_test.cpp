@@ -451,6 +451,21 @@ TEST_F(WaitersOfALoop, ConnectToNoNodeAfterTheEndOfTheirTime) {
     EXPECT_EQ(network.server(0).connections(), 0U);
 }
 
+TEST_F(WaitersOfALoop, AreAllToldThatTheirSubscriptionIsConfirmed) {
+    std::deque<Client> clients;
+    for (int i = 0; i < 2; ++i) {
+        auto& it = clients.emplace_back(*this);
+        EXPECT_FALSE(it.waiter.listen_in_steps(it.task, NodeSet{}.set(), {.deadline = now() + 10s}));
+    }
+    scheduler.run();
+    for (auto& it : clients) it.task.calls = 0;
+    step();
+    for (auto& it : clients) {
+        EXPECT_GT(it.task.calls, 0) << "it is woken";
+        EXPECT_TRUE(it.waiter.listen_in_steps(it.task, NodeSet{}.set(), {.deadline = now() + 10s}));
+    }
+}
+
 TEST_F(WaitersOfALoop, AreToldThatTheirConnectionIsCut) {
     auto clients = listening(2);
     step();
@@ -479,6 +494,21 @@ TEST_F(WaitersOfALoop, GoToTheNextNodeTogether) {
     ASSERT_TRUE(listen(second));
     EXPECT_LE(now() - then, 5ms) << "the node is known to have failed";
     EXPECT_EQ(subscriptions(1), 1U);
+}
+
+// Otherwise waiters that come one after the other would keep a connection that is silent.
+TEST_F(WaitersOfALoop, DoNotExtendTheTimeOfASubscriptionThatAnotherHasBegun) {
+    network.server(0).paused = true;
+    std::deque<Client> clients;
+    const auto start = now();
+    for (int i = 0; i < 2; ++i) {
+        auto& it = clients.emplace_back(*this);
+        EXPECT_FALSE(it.waiter.listen_in_steps(it.task, NodeSet{}.set(), {.deadline = now() + 10s}));
+        step(25ms);
+    }
+    ASSERT_TRUE(listen(clients.front()));
+    EXPECT_EQ(clients.front().waiter.home(), 1U);
+    EXPECT_LE(now() - start, 60ms);
 }
 
 // The server accepts the connection and then sends nothing, so only a timer can end the subscription.
