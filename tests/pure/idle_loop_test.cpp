@@ -214,6 +214,18 @@ TEST_F(EndOfALoop, SendsTheReleasesAlthoughItsNodesWereDestroyedBefore) {
     EXPECT_EQ(holder(2), "(nil)");
 }
 
+TEST_F(EndOfALoop, DelaysTheDestructorOfTheNodesByOneNodeTimeoutTogetherWithOtherLoops) {
+    std::optional<MemoryLoopNodes> others{std::in_place, network, size, NodesOptions{.node_timeout = 50ms}};
+    for (int loops = 0; loops < 3; ++loops) {
+        network.server(2).takes_at_once = 65'536;
+        hold_in_a_loop_of(*others);
+        network.server(2).takes_at_once = 0;
+        of_other.reset();
+    }
+    EXPECT_THAT(time_taken(network, [&] { others.reset(); }),
+                IsBetween(node_timeout / 2, node_timeout + 1ms));
+}
+
 // ---- AsyncNodes and the Nodes that it was made with
 
 TEST_F(IdleLoop, KnowsItsNodesAmongOthersWithTheSameNames) {

@@ -249,6 +249,12 @@ TEST_F(SentinelQuery, NamesTheSentinelsThatAreSilent) {
                                testing::HasSubstr("127.0.0.1:3: timed out (while connecting)")));
 }
 
+// There is no answer left to wait for.
+TEST_F(SentinelQuery, EndsAtOnceIfEachSentinelHasFailed) {
+    for (const std::size_t entry : {0U, 1U, 2U}) network.server(entry).refuses = true;
+    EXPECT_LT(time_taken(network, [this] { EXPECT_TRUE(query().addresses.empty()); }), 10ms);
+}
+
 // A password has to be given by an operator, too.
 TEST_F(SentinelQuery, ReportsThatAMajorityDemandsAPassword) {
     const std::string demand = "-NOAUTH Authentication required.\r\n";

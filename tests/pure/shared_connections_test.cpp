@@ -224,6 +224,8 @@ TEST_F(NewSharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogethe
     }
     EXPECT_GE(network.server(1).connections(), 120u) << "or this shows nothing";
     EXPECT_LE(network.server(1).open_connections(), max_draining + 2 * lanes.size());
+    lanes.clear();
+    EXPECT_EQ(configs[1].server->draining(), 0U);
 }
 
 TEST_F(SharedConnections, AReleaseOnOneOfTooManyDrainingConnectionsIsNotSentAgain) {
