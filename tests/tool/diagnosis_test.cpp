@@ -49,7 +49,7 @@ TEST(Diagnosis, CountsHowManyMayFail) {
     EXPECT_EQ(summary_of(diagnose(with_dead(5, 1), {})),
               "4 of 5 nodes have a vote, the quorum is 3: 1 may fail");
     EXPECT_EQ(summary_of(diagnose(with_dead(5, 3), {})),
-              "2 of 5 nodes have a vote, the quorum is 3: no lock can be acquired");
+              "2 of 5 nodes have a vote, the quorum is 3: too few for a lock");
 }
 
 TEST(Diagnosis, HasAHintForAnEvenNumberOfNodes) {

@@ -50,7 +50,7 @@ void judge_number(Diagnosis& diagnosis) {
     if (diagnosis.spare() < 0)
         diagnosis.findings.push_back(
             {passes ? Severity::warning : Severity::unsafe, "quorum", "no majority of the nodes has a vote",
-             "no lock can be acquired now",
+             "a lock needs a majority that can acquire, extend and release it",
              passes ? "wait for the end of the quarantine" : "bring back the nodes that have no vote"});
     if (size % 2 == 0)
         diagnosis.findings.push_back(
@@ -121,7 +121,7 @@ const char* name_of(Severity severity, const char* lowest) noexcept {
 std::string summary_of(const Diagnosis& diagnosis) {
     auto text = std::to_string(diagnosis.votes()) + " of " + std::to_string(diagnosis.nodes.size()) +
                 " nodes have a vote, the quorum is " + std::to_string(diagnosis.quorum()) + ": ";
-    if (diagnosis.spare() < 0) return text + "no lock can be acquired";
+    if (diagnosis.spare() < 0) return text + "too few for a lock";
     return text + (diagnosis.spare() == 0 ? "none" : std::to_string(diagnosis.spare())) + " may fail";
 }
 

@@ -31,7 +31,7 @@ struct Finding {
     std::string what{};     ///< the fact
     std::string why{};      ///< why it matters
     std::string remedy{};   ///< what to change, for example a line of redis.conf or an ACL rule
-    bool has_vote = true;   ///< the node can grant a lock nevertheless
+    bool has_vote = true;   ///< the node can fully take part in locks nevertheless
     NodeError cause{};      ///< why an operation failed, if that is the finding
 };
 
@@ -59,11 +59,10 @@ struct Diagnosis {
     std::vector<NodeDiagnosis> nodes{};
     Findings findings{};  ///< about all nodes together
 
-    /// Returns the number of independent nodes that can grant a lock.
+    /// Returns the number of independent nodes that can fully take part in locks.
     std::size_t votes() const noexcept;
     std::size_t quorum() const noexcept { return redlock::quorum(nodes.size()); }
-    /// Returns how many more nodes may fail while locks can still be acquired. If it is negative, no lock can
-    /// be acquired.
+    /// Returns how many more nodes may fail while locks work. If it is negative, a majority has no vote.
     long spare() const noexcept { return static_cast<long>(votes()) - static_cast<long>(quorum()); }
     /// Returns the worst severity of all findings. A node that cannot be reached counts as a warning.
     Severity verdict() const noexcept;
