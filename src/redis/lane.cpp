@@ -195,7 +195,7 @@ auto Lane::post(Asker& own, bool& is_first) -> std::optional<Waited> {
 
 /// Sleeps while another thread makes the round. If this takes too long, leaves the round.
 auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience) -> Waited {
-    if (patience == Patience::none) return leave(own);
+    if (patience == Patience::none) return leave(own, false);
     const auto longest = group_.longest_round(detail::effect_of(own.requests.front().command), own.limits);
     const auto grace = patience == Patience::with_grace ? detail::time_to_end(group_.node_timeout()) : 0ns;
     const auto time_left = own.limits.deadline - start;
@@ -209,9 +209,7 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience pa
     // The process may have been suspended. Then the leader needs this time to read what has come meanwhile.
     const bool overslept = network_.clock().now() - end >= grace;
     if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
-    if (waited != Waited::not_yet) return waited;
-    stalled_ = true;
-    return leave(own);
+    return waited == Waited::not_yet ? leave(own, true) : waited;
 }
 
 /// Wakes the leader, unless it has looked into the inbox by now.
@@ -224,14 +222,16 @@ void Lane::wake_leader(const Asker& own) {
     if (wakeup) wakeup->wake();
 }
 
-/// Leaves the round (rule 6), unless the leader has woken the thread by now.
-auto Lane::leave(Asker& own) -> Waited {
+/// Leaves the round (rule 6), unless the leader has woken the thread by now. `leader_is_late` is true if the
+/// thread has waited for the leader in vain.
+auto Lane::leave(Asker& own, bool leader_is_late) -> Waited {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
         const bool takes_back = own.is_new && !own.must_be_sent();
         const auto left = takes_back ? Waited::and_was_not_sent : Waited::in_vain;
         if (const auto waited = own.end_sleep(left); waited != left) return waited;
+        stalled_ = stalled_ || leader_is_late;
         if (takes_back) {
             inbox_.remove(own);
             return left;
@@ -502,6 +502,7 @@ auto Lane::hand_over() noexcept -> Rest {
             successor.reset(name_successor_locked());
             if (!successor && !inbox_.empty()) continue;  // the threads of all its rounds have left
             is_led_ = successor != nullptr;
+            stalled_ = false;  // without a leader, no turn would follow
         }
         if (!successor) return rest;
         successor->notify();

@@ -125,7 +125,8 @@ public:
     }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
-    /// Returns true if a thread has waited for the leader in vain, and the leader has made no turn since.
+    /// Returns true if a thread has waited for the leader in vain, and the leader has neither made a turn
+    /// since nor stopped leading.
     bool is_stalled() const noexcept { return stalled_; }
 
     /// For tests: returns the number of rounds that the leader has not begun.
@@ -156,7 +157,7 @@ private:
     std::optional<Waited> post(Asker& own, bool& is_first);
     Waited sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience);
     void wake_leader(const Asker& own);
-    Waited leave(Asker& own);
+    Waited leave(Asker& own, bool leader_is_late);
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
                      std::error_code cause) const;
     void lead(Asker& own) noexcept;

@@ -408,6 +408,25 @@ TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeaderIsLate) {
     }
 }
 
+// The leader gets no processor in its last turn, in which it begins the other round.
+TEST_F(SharedRoundsOfThreads, AreAvoidedNoMoreWhenTheLateLeaderHasReturned) {
+    memory.server(2).close_connections(memory.clock().now());
+    memory.pass(5ms);
+    auto& mine = set("mine");
+    mine.request.to = NodeSet{0b011};
+    auto& theirs = asked.emplace_back(Verb::query, "theirs", "");
+    theirs.request.to = NodeSet{0b100};
+    network.during_wait([&] { begin(theirs); });
+    bool was_stalled = false;
+    network.during_connect = [&] {
+        ASSERT_TRUE(wait_until([&] { return others.back()->over(); }, 20s));
+        was_stalled = rounds->is_stalled();
+    };
+    make(mine);
+    EXPECT_TRUE(was_stalled) << "or this test shows nothing";
+    EXPECT_FALSE(rounds->is_stalled());
+}
+
 // A9, B1, B5. The leader has written the SET. The release follows behind it, although its thread has left,
 // too.
 TEST_F(SharedRoundsOfThreads, AreReleasedThoughTheLeaderIsLate) {
