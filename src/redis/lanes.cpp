@@ -94,13 +94,15 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
     return result;
 }
 
-/// Returns the best of the lanes that no round uses (shares_lane()), or rend() if there is none.
+/// Returns the best of the lanes that no round uses (shares_lane()), or rend() if there is none. A lane whose
+/// background task gets no processor counts as one that is used.
 auto Lanes::find_idle_locked() noexcept -> Others::reverse_iterator {
     const auto rank = [](const auto& lane) {
-        return std::tuple{lane->users > 0, lane->unconnected(), lane->unanswered().any()};
+        const bool is_used = lane->users > 0 || lane->is_stalled();
+        return std::tuple{is_used, lane->unconnected(), lane->unanswered().any()};
     };
     const auto best = std::ranges::min_element(others_.rbegin(), others_.rend(), {}, rank);
-    return best == others_.rend() || (*best)->users == 0 ? best : others_.rend();
+    return best == others_.rend() || !std::get<0>(rank(*best)) ? best : others_.rend();
 }
 
 /// Returns this lane, or a new one if it is rend().

@@ -697,6 +697,25 @@ TEST_F(LanesOfOneProcessor, SharesNotWhileTheLeaderIsLate) {
     set("leads");
 }
 
+// The background task of a lane leads it, and gets no processor. The first round that waits for it is lost,
+// and the next one is not.
+TEST_F(LanesOfOneProcessor, AvoidsALaneWhoseBackgroundTaskIsLate) {
+    set("mine");
+    memory.pass(1min);
+    memory.server(2).forget_connections();
+    ask(Verb::compare_and_delete, "mine", "owner of mine", {.awaits_answers = false});
+    bool is_first = true;
+    network.during_connect = [&] {
+        if (!std::exchange(is_first, false)) return;
+        const OtherThread other{[&] {
+            EXPECT_EQ(set("first").tally.granted(), 0U) << "or this test shows nothing";
+            EXPECT_GE(set("second").tally.granted(), 2U);
+        }};
+    };
+    memory.pass(1min);
+    EXPECT_FALSE(is_first);
+}
+
 // B5. The SET is pending on the shared lane, and rounds have lanes for themselves again.
 TEST_F(LanesOfOneProcessor, SendsAReleaseBehindItsSetOnTheSharedLane) {
     share([this] {
