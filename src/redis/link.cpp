@@ -174,7 +174,7 @@ bool Link::is_over(Clock::time_point now) const noexcept {
 
 void Link::end(Clock::time_point now, Entropy& entropy) noexcept {
     if (broken() || pending().none()) return disconnect(now, entropy);
-    if (hangs(now)) return disconnect(now, entropy, Errc::timed_out, detail::while_connecting);
+    if (!was_ready()) return disconnect(now, entropy, Errc::timed_out, detail::while_connecting);
     pending().never_repeat();
     disconnect(now, entropy, Errc::timed_out, "replies were pending for too long");
 }

@@ -25,8 +25,9 @@
 //                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there
-//                                    | on one of too many draining connections, or on one that has drained
-//                                    | for as long as its keys live, at least for a minute → dropped
+//                                    | on one that has drained for a minute, and was never ready → here
+//                                    | on one of too many draining connections, or on a ready one that has
+//                                    | drained for a minute and for the ttl of each SET on it → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late (if it
 //                                    | was refused with TRYAGAIN, as a release for each of its resources)
 //                                    | its server serves no slot of the Cluster any more → the

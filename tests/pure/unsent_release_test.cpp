@@ -257,6 +257,26 @@ TEST_F(UnsentRelease, IsNotDroppedWithAHangingProbe) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// The servers accept connections, and answer no handshake, for longer than a connection drains.
+TEST_F(UnsentRelease, IsSentToAServerThatAnswersTheHandshakeAfterMinutes) {
+    auto it = held();
+    become_unreachable();
+    reach_again();
+    for_each_server([](auto& server) { server.cut_off = true; });
+    it.unlock();
+    for (int i = 0; i < 10; ++i) {
+        network.pass(20s);
+        (void)lock("another").try_acquire();
+    }
+    for_each_server([&](auto& server) { server.reach_again(clock.now()); });
+    for (int i = 0; i < 3; ++i) {
+        network.pass(1s);
+        (void)lock("another").try_acquire();
+    }
+    network.pass(5ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
 // ---- A release that was written, and has no reply
 
 struct ReleaseWithoutAReply : UnsentRelease {
