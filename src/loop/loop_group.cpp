@@ -163,10 +163,9 @@ Clock::time_point LoopGroup::find_connections_to_watch() {
     auto next = Clock::never();
     if (rounds_ == 0)
         std::erase_if(watched_, [&, now = now()](const PollEntry& it) {
-            const bool unwritten = it.writes || it.socket == nullptr;  // null: a name is being resolved
             const auto until =
                 idle_since_ +
-                (unwritten ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});
+                (it.unsent ? longest_ttl_ : group_.node_timeout() + std::chrono::milliseconds{1});
             if (now >= until) return true;
             next = std::min(next, until);
             return false;

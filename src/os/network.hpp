@@ -54,6 +54,7 @@ struct PollEntry {
     bool reads = true;
     bool ready = false;
     std::uint16_t node = 0;  ///< for the caller: the Node object that the descriptor belongs to
+    bool unsent = false;     ///< for the caller: Connection::unsent()
     Clock::time_point until = Clock::never();  ///< The entry is ready then at the latest.
 };
 

@@ -41,13 +41,14 @@ int Connection::fd() const noexcept {
 }
 
 PollEntry Connection::poll_entry() const noexcept {
-    if (state_ == State::resolving || !socket_) return {.fd = fd()};
+    if (state_ == State::resolving || !socket_) return {.fd = fd(), .unsent = unsent()};
     const bool connecting = state_ == State::connecting;
     const bool ended = tls_ && tls_->failed();  // advance() must find that out, even if no byte comes
     return {.socket = socket_.get(),
             .fd = socket_->fd(),
             .writes = connecting || ended || (collects_ ? blocked_ : written_ < out_.size()),
             .reads = !connecting,
+            .unsent = unsent(),
             .until = connecting ? moves_on_at_ : Clock::never()};
 }
 

@@ -104,8 +104,8 @@ public:
     bool reuse(Clock::time_point now) noexcept;
     /// Returns true if the connection has no users and no further use. It is then broken, or has drained.
     bool is_over(Clock::time_point now) const noexcept;
-    /// Disconnects. Requires is_over(). If the connection was ready, and replies were pending for too long, their
-    /// releases are dropped.
+    /// Disconnects. Requires is_over(). If the connection was ready, and replies were pending for too long,
+    /// their releases are dropped.
     void end(Clock::time_point now, Entropy& entropy) noexcept;
     /// Disconnects. The releases that are to be repeated go to Server::kept(). The observer gets `reason` and
     /// `words`, or the failure of a broken connection.

@@ -55,5 +55,18 @@ TEST_F(TlsInALoop, AReleaseWakesAWaiter) {
     EXPECT_EQ(calls(*servers[0], "subscribe"), 1U);
 }
 
+// The release waits for a handshake that takes longer than its round, and than the loop waits for a reply.
+TEST_F(TlsServersBehindLinks, ALoopSendsAReleaseHoweverLongTheHandshakeTakes) {
+    LoopClient client{link_endpoints, {.node_timeout = 1s}};
+    AsyncLock lock{client.of_loop, the_resource, {.ttl = 10min}};
+    ASSERT_THAT(client.try_acquire(lock), Succeeds());
+    ASSERT_EQ(holder(*servers[2]), lock.owner());
+    links[2].reset();
+    links[2].delay(1200ms);
+    EXPECT_THAT(client.release(lock), Succeeds());
+    EXPECT_FALSE(clean()) << "or this test shows nothing";
+    EXPECT_TRUE(client.run_until([this] { return clean(); }));
+}
+
 }  // namespace
 }  // namespace redlock::test::async_tls_live_test
