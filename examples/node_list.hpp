@@ -1,6 +1,6 @@
 // Gets the URIs of the nodes: from the arguments of the program, or else from REDLOCK_NODES, where commas
-// separate them. Throws std::invalid_argument if there is none. The URI of a master that Sentinels know
-// contains commas itself, between the addresses of the Sentinels. Those do not separate nodes.
+// separate them. Throws std::invalid_argument if there is none. The URIs of a master that Sentinels know, and
+// of a Redis Cluster, contain commas themselves, between the addresses of servers.
 #pragma once
 
 #include <cstdlib>
@@ -16,12 +16,14 @@ inline std::vector<std::string> node_list(int argc, char** argv) {
     std::vector<std::string> uris;
     bool ended = true;
     for (std::string part; std::getline(list, part, ',');) {
-        if (ended)
+        if (ended || part.find("://") != std::string::npos)
             uris.push_back(part);
         else
             uris.back() += "," + part;
-        const auto hosts = uris.back().find("+sentinel://");
-        ended = hosts == std::string::npos || uris.back().find('/', hosts + 12) != std::string::npos;
+        const auto sentinels = uris.back().find("+sentinel://");
+        ended =
+            uris.back().find("+cluster://") == std::string::npos &&
+            (sentinels == std::string::npos || uris.back().find('/', sentinels + 12) != std::string::npos);
     }
     if (uris.empty())
         throw std::invalid_argument{"no nodes: give their addresses as arguments, or set REDLOCK_NODES"};
