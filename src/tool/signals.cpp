@@ -21,10 +21,8 @@ bool is_ignored(int signal) noexcept {
 }  // namespace
 
 /// Sets SIGCHLD to its default, because a process that ignores it is not notified of the end of a child.
-Signals::Signals(std::initializer_list<int> signals) noexcept
-    : on_child_before_(::signal(SIGCHLD, SIG_DFL)),
-      on_pipe_before_(::signal(SIGPIPE, SIG_IGN)),
-      on_file_size_before_(::signal(SIGXFSZ, SIG_IGN)) {
+Signals::Signals(std::initializer_list<int> signals) noexcept {
+    for (auto& [signal, handler] : changed_) handler = ::signal(signal, handler);
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before_);
     ::sigemptyset(&awaited_);
     add({SIGCHLD});
@@ -37,9 +35,7 @@ void Signals::add(std::initializer_list<int> signals) noexcept {
 }
 
 void Signals::restore() const noexcept {
-    (void)::signal(SIGCHLD, on_child_before_);
-    (void)::signal(SIGPIPE, on_pipe_before_);
-    (void)::signal(SIGXFSZ, on_file_size_before_);
+    for (const auto& [signal, handler] : changed_) (void)::signal(signal, handler);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 

@@ -9,9 +9,11 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <initializer_list>
 #include <optional>
+#include <utility>
 
 namespace redlock::tool {
 
@@ -38,7 +40,7 @@ public:
 
     /// Has a write into a pipe without a reader end this process again, if it did so before the constructor.
     /// For a process that holds no lock.
-    void end_on_broken_pipe() const noexcept { (void)::signal(SIGPIPE, on_pipe_before_); }
+    void end_on_broken_pipe() const noexcept { (void)::signal(SIGPIPE, changed_.front().second); }
 
     /// Returns the next signal, or nothing if none arrives until `deadline`. Signals that were ignored when
     /// the process was started stay ignored, for example under nohup or in background jobs of sh.
@@ -51,9 +53,10 @@ public:
 private:
     sigset_t awaited_{};
     sigset_t mask_before_{};
-    void (*on_child_before_)(int);
-    void (*on_pipe_before_)(int);
-    void (*on_file_size_before_)(int);
+    /// The signals whose disposition the constructor changes, with the disposition to set, and from then on
+    /// with the one from before.
+    std::array<std::pair<int, void (*)(int)>, 3> changed_{
+        {{SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}, {SIGCHLD, SIG_DFL}}};
 };
 
 /// Ends this process as `signal` would have ended it without a handler, so that the parent process sees the
