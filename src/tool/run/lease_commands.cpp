@@ -4,7 +4,6 @@
 #include "exit_status.hpp"
 #include "lease_keeper.hpp"
 #include "lock/lease_state.hpp"
-#include "lock/option_checks.hpp"
 #include "lock_arguments.hpp"
 #include "signals.hpp"
 #include "text/json.hpp"
@@ -24,6 +23,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -121,10 +121,16 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
     std::cout << "export REDLOCK_OWNER=" << lease.owner.view() << '\n';  // for extend and release
 }
 
-/// A lock whose lease a keeper can take over.
-struct LockToKeep : Lock {
+/// A lock whose lease outlives this process. It must not be destroyed, because the destructor would release
+/// the lease.
+struct LastingLock : Lock {
     using Lock::Lock;
     const detail::LeaseState& state() const noexcept { return *state_; }
+    /// Takes over the lease that another process has acquired.
+    void take_over(const Owner& owner) {
+        const auto valid_until = algorithm::valid_until(boot_clock().now(), state_->request());
+        (void)state_->begin(lease_of(owner, valid_until), std::stop_source{std::nostopstate});
+    }
 };
 
 int acquire(const LeaseCommandArguments& request) {
@@ -133,8 +139,7 @@ int acquire(const LeaseCommandArguments& request) {
     if (request.while_process) watched.emplace(*request.while_process);
     auto reporter = reporter_of(request);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
-    // The lock outlives this process. It is never destroyed, because the destructor would release it.
-    static auto& lock = *new LockToKeep{nodes, request.resources(), request.options()};
+    static auto& lock = *new LastingLock{nodes, request.resources(), request.options()};
     const Signals signals{ending_signals};
     auto [result, interrupted] = tool::acquire(nodes, lock, request, signals);
     if (interrupted) {
@@ -165,16 +170,10 @@ int acquire(const LeaseCommandArguments& request) {
 
 int extend(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto options = request.options();
-    check(options, nodes.node_timeout(), nodes.quarantine());
-    detail::check_for_cluster(nodes, request.resources(), options);
-    const auto resources = request.resources();
-    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
-    auto lease = lease_of(owner_of(request.owner), algorithm::valid_until(boot_clock().now(), lease_request));
-    const auto result =
-        repeated([&] { return algorithm::extend(nodes, boot_clock(), lease_request, lease); });
-    if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
-    tell(request, lease, result);
+    static auto& lock = *new LastingLock{nodes, request.resources(), request.options()};
+    lock.take_over(owner_of(request.owner));
+    const auto result = repeated([] { return lock.extend(); });
+    tell(request, lock.state().lease(), result);
     return conclude(request, result);
 }
 
