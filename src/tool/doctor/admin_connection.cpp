@@ -7,8 +7,7 @@ AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::millisec
       servers_(endpoint.seeds.empty() ? std::vector{std::make_shared<const NodeConfig>(config_)}
                                       : RedisCluster{config_}.servers()) {}
 
-template <class Condition>
-void AdminConnection::wait(Clock::time_point deadline, Condition over) {
+void AdminConnection::wait(Clock::time_point deadline, const std::function<bool()>& over) {
     while (!connection_->broken() && !over()) {
         const auto now = network_.clock().now();
         if (now >= deadline)

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,8 +61,7 @@ public:
     const Endpoint& server() const noexcept { return servers_[tried_]->endpoint; }
 
 private:
-    template <class Condition>
-    void wait(Clock::time_point deadline, Condition over);
+    void wait(Clock::time_point deadline, const std::function<bool()>& over);
     bool connect_by(Clock::time_point deadline);
 
     const NodeConfig config_;
