@@ -134,7 +134,9 @@ void Link::write_if_due(Clock::time_point now, bool all) {
     if (broken() || collected() == 0) return;
     collected_since_ = std::min(collected_since_, now);
     const auto waited = now - collected_since_;
-    if (!all && !detail::writes_now(outstanding(), has_replied_, waited, is_draining())) return;
+    const bool writes = holds_back() ? waited >= longest_collecting() || is_draining()
+                                     : detail::writes_now(outstanding(), has_replied_, waited, is_draining());
+    if (!all && !writes) return;
     if (!fail_if_outdated(now)) write_collected();
     node_.server->wrote(take_written(), waited);
     has_replied_ = false;
@@ -142,7 +144,21 @@ void Link::write_if_due(Clock::time_point now, bool all) {
 }
 
 Clock::time_point Link::write_due(Clock::time_point now) const noexcept {
-    return collected() == 0 ? Clock::never() : std::min(collected_since_, now) + detail::max_collecting;
+    return collected() == 0 ? Clock::never() : std::min(collected_since_, now) + longest_collecting();
+}
+
+/// Returns true if the collected commands are held back. If Sentinels name the server, they are clean-ups and
+/// descriptions, and other commands wait until no reply is outstanding (may_write()). A steady stream of
+/// clean-ups would let them wait for ever. If the clean-ups are held back, the last reply comes soon, and all
+/// of these commands go in the same write.
+bool Link::holds_back() const noexcept {
+    return node_.has_sentinels() && ready() && !waiting_.empty() && outstanding() > 0;
+}
+
+/// Returns how long a command is collected at most. The server may be silent, so no clean-up is held back for
+/// longer than half a node_timeout.
+Clock::duration Link::longest_collecting() const noexcept {
+    return std::max<Clock::duration>(holds_back() ? node_.node_timeout / 2 : 0ms, detail::max_collecting);
 }
 
 // ---- The end of a connection

@@ -130,6 +130,8 @@ private:
     enum class State : std::uint8_t { current, draining, silent };  // ignored if it is broken
 
     bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
+    bool holds_back() const noexcept;
+    Clock::duration longest_collecting() const noexcept;
     void deliver_answers(Clock::time_point now);
     void let_write(Clock::time_point now);
     void stop_draining() noexcept;

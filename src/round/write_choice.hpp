@@ -59,7 +59,7 @@ constexpr bool may_write(const WriteSituation& in) noexcept {
 
 /// Returns true if the collected commands are written now: if no reply is outstanding, if a reply has come
 /// since the last write, or if the first of them has waited for max_collecting. A draining connection does
-/// not collect.
+/// not collect. (Link::holds_back() has an exception if Sentinels name the server.)
 constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
                           bool drains) noexcept {
     return outstanding == 0 || has_replied || waited >= max_collecting || drains;

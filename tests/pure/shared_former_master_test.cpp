@@ -44,7 +44,7 @@ TEST_F(SharedFormerMaster, GetsNoLeaseBehindAnOutstandingCommand) {
     acquire("r1", "A");
     release("r0", "A");
     run_for(9ms);
-    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVALSHA")) << "a release does go behind it";
+    EXPECT_THAT(server.log(), ElementsAre("1 SET")) << "a release would keep the reply to itself outstanding";
     run();
     EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVALSHA", "1 EVAL", "1 SET"));
     EXPECT_TRUE(extension.tally()[0].sent);
@@ -78,6 +78,20 @@ TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVALSHA", "2 PING", "2 SET"));
 }
 
+// Otherwise the SET would keep the release from a server that is silent.
+TEST_F(SharedFormerMaster, GetsAReleaseAfterHalfANodeTimeoutThoughALeaseWaits) {
+    server().latency = 1h;
+    acquire("r0", "A");
+    (void)write();
+    acquire("r1", "A");
+    release("r2", "A");
+    run_for(24ms);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET"));
+    run_for(2ms);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVALSHA"));
+    run();
+}
+
 // A description makes no lease, and its round is over before its turn comes.
 TEST_F(SharedFormerMaster, GetsTheDescriptionOfAHolderBehindAnOutstandingCommand) {
     auto& server = this->server();
@@ -87,9 +101,10 @@ TEST_F(SharedFormerMaster, GetsTheDescriptionOfAHolderBehindAnOutstandingCommand
     const auto& waits = acquire("another", "B");
     for (const auto ttl : {10s, 0s}) begin(Verb::describe_holder, "r", "A", {.awaits_answers = false}, ttl);
     run_for(9ms);
-    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVAL", "1 EVAL"));
+    EXPECT_THAT(server.log(), ElementsAre("1 SET")) << "another command waits";
     EXPECT_FALSE(waits.over());
     run();
+    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVAL", "1 EVAL", "1 SET"));
 }
 
 // The reply to the release does not show that the server is still the master, so the connection is left. The
