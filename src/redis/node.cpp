@@ -97,8 +97,8 @@ void Node::limit_draining() {
     else if (config_.server->draining() > max_draining)
         oldest = std::ranges::find_if(links_, is_spare);
     if (oldest == links_.end()) return;
+    (*oldest)->fail(Errc::timed_out, "too many connections have replies pending");  // may throw
     (*oldest)->pending().never_repeat();
-    (*oldest)->fail(Errc::timed_out, "too many connections have replies pending");
 }
 
 // ---- Progress
@@ -286,10 +286,11 @@ void Node::close_connections(Clock::time_point now) noexcept {
 void Node::drop_former() {
     if (!config_.has_sentinels()) return;
     const auto master = config_.server->learn_master();
-    if (std::exchange(master_, master) == master) return;
+    if (master_ == master) return;
     constexpr auto* why = "the Sentinels name another server";
     for (const auto& it : links_)  // Rounds may still use it, so it is only marked as broken.
         if (config_.server->is_former(*it)) it->fail(Errc::connection_failed, why);
+    master_ = master;  // the last, because fail() may throw
 }
 
 /// If the server was replaced in its Cluster, breaks all connections. It may be frozen, so it would not say

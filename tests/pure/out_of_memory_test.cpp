@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/node.hpp"
 #include "round/kept_releases.hpp"
 
 namespace redlock::test::out_of_memory_test {
@@ -731,6 +732,61 @@ TEST(KeptReleasesOutOfMemory, KeepTheOthers) {
         std::size_t sent = 0;
         all.send_again(true, {}, [&](const auto&) { ++sent; });
         EXPECT_EQ(sent, without_memory + (shortage.has_failed ? 0 : 1));
+    });
+}
+
+class OutOfMemoryInANode : public testing::Test {
+protected:
+    struct User final : ConnectionUser {
+        bool on_progress(std::size_t, Clock::time_point) noexcept override { return false; }
+    };
+    static Link& join(Node& node, MemoryNetwork& network) {
+        return *node.join(release, network.clock().now(), false).connection;
+    }
+
+    static inline const std::vector<std::string> resource{"r"};
+    static inline const Command release{
+        .verb = Verb::compare_and_delete, .resources = resource, .owner = "A"};
+};
+
+// The Sentinels name another server, and there is no memory for the detail of the failure.
+TEST_F(OutOfMemoryInANode, AConnectionToAFormerMasterIsBrokenInTheNextRound) {
+    at_each_allocation(0, [](auto starve) {
+        MemoryNetwork network{2};
+        std::uint16_t named = 1;
+        auto config = network.configs().front();
+        config.sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        config.asks_sentinels = [&] { return Resolution::of_host("127.0.0.1", named); };
+        Node node{config, network, {}};
+        User user;
+        auto& link = join(node, network);
+        node.drop_former();
+        named = 2;
+        (void)node.server().addresses(config);  // as for a connection of another lane
+        starve([&] { (void)has_memory_for([&] { node.drop_former(); }); });
+        node.drop_former();
+        EXPECT_TRUE(link.broken());
+        link.leave(user);
+    });
+}
+
+TEST_F(OutOfMemoryInANode, AReleaseIsNotGivenUpOnAConnectionThatGoesOn) {
+    at_each_allocation(0, [](auto starve) {
+        MemoryNetwork network{1};
+        network.server(0).unreachable = true;
+        Node node{network.configs().front(), network, {}};
+        User user;
+        std::vector<Link*> links;
+        while (links.size() <= max_draining) {
+            auto& link = *links.emplace_back(&join(node, network));
+            link.send({&release, 1}, user);
+            link.pending().stop_awaiting(user);
+            link.leave(user);
+            link.start_draining(network.clock().now());
+        }
+        starve([&] { (void)has_memory_for([&] { join(node, network).leave(user); }); });
+        const auto& oldest = *links.front();
+        EXPECT_EQ(oldest.pending().releases_to_repeat(), oldest.broken() ? 0U : 1U);
     });
 }
 
