@@ -78,6 +78,7 @@ Link& Node::begin_link(Clock::time_point now) {
         std::make_unique<Link>(config_, network_, config_.server->addresses(config_), now, options_.index);
     fresh->set_collecting(options_.collects);
     links_.push_back(std::move(fresh));
+    lacked_resources_ = false;
     return *links_.back();
 }
 

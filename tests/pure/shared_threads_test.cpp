@@ -207,6 +207,18 @@ TEST_F(InMemory, ALaneWithoutDescriptorsIsTriedAgainAfterTenSeconds) {
     EXPECT_EQ(lane.unconnected(), 0U);
 }
 
+TEST_F(InMemory, ALaneThatHasConnectedSinceLacksNoDescriptor) {
+    Lane lane{memory.configs(), options, network};
+    const auto ask = [&] { Asked{Verb::set_if_absent, "r", "A"}.ask(lane); };
+    memory.has_no_descriptor = true;
+    ask();
+    memory.has_no_descriptor = false;
+    ask();
+    for (std::size_t node = 0; node < size; ++node) memory.server(node).paused = true;
+    ask();
+    EXPECT_EQ(lane.unconnected(), 0U);
+}
+
 TEST_F(InMemory, ALaneWhoseServersAreDownLacksNoDescriptor) {
     Lane lane{memory.configs(), options, network};
     for (std::size_t node = 0; node < size; ++node) memory.server(node).refuses = true;
