@@ -123,7 +123,7 @@ public:
     /// is being moved then executes it. ASKING holds for one command, so a script is sent whole.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
               detail::CommandForEachNode* for_each_node = nullptr, bool asking = false);
-    /// Returns true if bytes of commands are queued, collected, or not accepted by the socket yet.
+    /// Returns true if any bytes are queued, collected, or not accepted by the socket yet.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
@@ -143,8 +143,8 @@ public:
     void set_collecting(bool collects) noexcept { collects_ = collects; }
     /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
-    /// Returns how many pending commands, with those of the handshake, are not collected. Requires that
-    /// they were not taken.
+    /// Returns how many pending commands, with those of the handshake, are not collected. Must not be called
+    /// after Link::disconnect(), which takes the entries away.
     std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
     void write_collected();
     /// Returns true if the server has closed this new connection because it has too many clients. Other
@@ -178,9 +178,10 @@ public:
     /// a hint (causes.hpp).
     std::string unfinished_step() const;
 
-    /// Changes the state to broken. Discards the bytes that the kernel has not sent yet. After a plain
-    /// close(), the kernel could still send them a long time later. If the connection is broken already, only
-    /// replaces the cause and the detail.
+    /// Changes the state to broken. Without a cause, the node has not failed: this process ends the
+    /// connection. Discards the bytes that the kernel has not sent yet. After a plain close(), the kernel
+    /// could still send them a long time later. If the connection is broken already, only replaces the cause
+    /// and the detail.
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.

@@ -114,8 +114,8 @@ void Link::deliver_answers(Clock::time_point now) {
     }
 }
 
-/// Lets the users that wait write their commands, in the order in which they began to wait. If the connection
-/// is not ready, a user may have a clean-up on it that can be sent.
+/// Lets the users that wait write their commands, in the order in which they began to wait. A user that
+/// waits with a clean-up can continue as soon as the connection is established.
 void Link::let_write(Clock::time_point now) {
     if (waiting_.empty() || is_continuing_) return;
     is_continuing_ = true;
@@ -214,7 +214,7 @@ void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code r
 }
 
 /// If nothing was written or read on a draining connection, a device on the way, such as a NAT, may have
-/// forgotten it. A slow server needs no second connection, so this is not done sooner.
+/// forgotten it. A slow server needs no second connection, so its releases are not given up sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - node_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
@@ -229,7 +229,8 @@ bool Link::give_up_releases() {
     return any;
 }
 
-/// A device has not forgotten the connection if a reply has come a moment before the release was written.
+/// A device has not forgotten the connection if a reply has come a moment before the newest command was
+/// written.
 Rest Link::rest() const noexcept {
     if (unsent()) return Rest::unsent;
     const auto written = pending().newest_write();

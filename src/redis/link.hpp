@@ -12,6 +12,8 @@
 //              | releases off it, if any, for another connection.     |
 //     broken   | final: its users leave it, and Node drops it         |
 //
+// A draining connection is *empty* if nothing on it is pending or unsent.
+//
 // Each state can change to broken, by fail(). Draining connections are kept for commands that must follow a
 // pending one (pending_replies.hpp), and Node drops them when is_over() returns true.
 #pragma once
@@ -45,7 +47,7 @@ protected:
     ~ConnectionUser() = default;
 };
 
-/// What is left to do for the releases on connections whose rounds are over.
+/// What is left to do for the releases of rounds that are over.
 enum class Rest : std::uint8_t {
     nothing,
     /// A release has no reply, and a device on the way may have forgotten the connection. check_silence() of
@@ -56,8 +58,8 @@ enum class Rest : std::uint8_t {
 
 class Link final : public Connection {
 public:
-    /// Starts connecting. `config` must have a Server. It and `network` must outlive the object. The users
-    /// get the index `node`.
+    /// Starts connecting. It may be broken at once, for example for want of a descriptor. `config` must have
+    /// a Server. `config` and `network` must outlive the object. The users get the index `node`.
     Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
          std::size_t node);
     ~Link() { stop_draining(); }
@@ -95,20 +97,21 @@ public:
 
     // ---- Its end
 
-    /// If the connection is current, the state becomes draining. Once it has no users, the connection is over
-    /// at the latest when it has drained for as long as a key of its commands can live, and for a minute at
-    /// least, from `since` on.
+    /// If the connection is current, the state becomes draining. From a minute after `since`, or later when
+    /// the keys of its pending commands have expired, the connection is over as soon as it has no users.
     void start_draining(Clock::time_point since) noexcept;
-    /// If the connection has drained and is in order, makes it the current one, and returns true. Requires
+    /// If the connection drains, is empty and in order, makes it the current one, and returns true. Requires
     /// that there is no current one.
     bool reuse(Clock::time_point now) noexcept;
-    /// Returns true if the connection has no users and no further use. It is then broken, or has drained.
+    /// Returns true if the connection has no users and no further use. It is then broken, or drains and is
+    /// empty, hangs, or has drained for too long.
     bool is_over(Clock::time_point now) const noexcept;
-    /// Disconnects. Requires is_over(). If the connection was ready, and replies were pending for too long,
-    /// their releases are dropped.
+    /// Calls disconnect() with the reason why the connection is over. Requires is_over(). If the connection
+    /// was ready, and has drained for too long, its releases are dropped. Afterwards it is broken and nothing
+    /// is pending, so is_over() stays true.
     void end(Clock::time_point now, Entropy& entropy) noexcept;
-    /// Disconnects. The releases that are to be repeated go to Server::kept(). The observer gets `reason` and
-    /// `words`, or the failure of a broken connection.
+    /// Ends the connection, which may be broken already. The releases that are to be repeated go to
+    /// Server::kept(). The observer gets `reason` and `words`, or the failure of a broken connection.
     ///
     /// If the connection broke before it was ready, perhaps no round reports the failure. So this function
     /// records it in two cases: a probe is under way, or the node is trusted and a release of a round that is
@@ -122,12 +125,14 @@ public:
     /// connection was never ready.
     bool is_newly_silent(Clock::time_point now) const noexcept;
     /// Gives the releases that may be sent on another connection to Server::kept(), and returns true if there
-    /// were any. The state becomes silent.
+    /// were any. The state becomes silent. Requires is_draining().
     bool give_up_releases();
+    /// Returns what is left to do for the late releases on this connection.
     Rest rest() const noexcept;
 
 private:
-    enum class State : std::uint8_t { current, draining, silent };  // ignored if it is broken
+    // If the connection is broken, only says whether Server::draining() counts it.
+    enum class State : std::uint8_t { current, draining, silent };
 
     bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
     bool holds_back() const noexcept;

@@ -10,6 +10,8 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
+/// Calls drop_unused() so that an empty connection is used again. The next sweep() drops what drop_former()
+/// breaks.
 Server::Health Node::refresh(Clock::time_point now) {
     (void)check_silence(now);
     drop_unused(now);
@@ -64,7 +66,8 @@ JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed
     return {current, choice.worth_waiting_for};
 }
 
-/// Begins a connection in place of the current one, which may be null.
+/// Begins a connection in place of the current one, which may be null. leave_address() comes first, so that
+/// the new one tries another address. start_draining() comes last, because begin_link() may throw.
 Link& Node::replace(Link* current, Clock::time_point now) {
     if (current) config_.server->leave_address(*current);
     auto& fresh = begin_link(now);
@@ -82,10 +85,10 @@ Link& Node::begin_link(Clock::time_point now) {
     return *links_.back();
 }
 
-/// If this lane has too many draining connections, breaks its oldest. If only all lanes together have too
-/// many, breaks the oldest of this lane that was never ready, and has no users and no late clean-up. The next
-/// sweep() disconnects it. Its late releases are not sent again, because otherwise there would be more and
-/// more of them while the node does not answer.
+/// If this lane has too many draining connections, breaks the oldest of them, and its late releases are not
+/// sent again: otherwise there would be more and more of them while the node does not answer. If only all
+/// lanes together have too many, breaks the oldest draining one of this lane that was never ready, and has no
+/// users and no late clean-up. The next sweep() drops it.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
@@ -133,8 +136,8 @@ Clock::time_point Node::blocking_receive(Link& link) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    // Mostly there is nothing to do, in each turn of each round. If nothing has to be swept, all links are
-    // current, so there is one at most.
+    // This function is called in each turn. Mostly there is nothing to do. If nothing has to be swept, all
+    // links are current, so there is one at most.
     if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);
     sweep(now);  // may send releases again on another connection
@@ -196,20 +199,22 @@ void Node::give_up_unwritten(Clock::time_point now) {
 
 // ---- The end of a connection
 
-/// Disconnects the connections that are broken or not needed any more. If `sends_kept` is true, sends the
-/// kept releases again, which can break another connection.
+/// Lets the users of broken connections leave. Then drops the connections that are broken or not needed any
+/// more. If `sends_kept` is true, sends the kept releases again, which can break another connection. The loop
+/// ends, because a server that breaks a connection before it is ready is not trusted then
+/// (Link::disconnect()), and because the releases on a ready one count their repetitions.
 void Node::sweep(Clock::time_point now, bool sends_kept) {
     for (bool again = has_to_sweep(), first = true; again; first = false) {
         for_each_link([&](Link& it) {
             if (it.broken()) it.fail_users(now);
         });
         drop_unused(now);
-        // For want of a descriptor, further attempts would fail, too, one after the other and for ever.
+        // If resources are missing, further attempts would fail, too, one after the other and for ever.
         again = sends_kept && (first || !lacked_resources_) && repeat_releases(now);
     }
 }
 
-/// Each round sweeps each node several times. Mostly there is nothing to do, which costs no lock.
+/// Each round sweeps each node several times. Mostly there is nothing to do. To find that out takes no lock.
 bool Node::has_to_sweep() const noexcept {
     return !config_.server->kept().none() || !are_current();
 }
@@ -219,7 +224,7 @@ bool Node::are_current() const noexcept {
     return std::ranges::all_of(links_, [](const auto& it) { return it->is_current(); });
 }
 
-/// Forgets the connections that are over. If there is no current one, one that has drained is current again.
+/// Drops the connections that are over. If there is no current one, an empty draining one is current again.
 void Node::drop_unused(Clock::time_point now) {
     if (are_current()) return;
     if (!current_link())
@@ -235,8 +240,8 @@ void Node::drop_unused(Clock::time_point now) {
 }
 
 /// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
-/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now. If
-/// other servers of its Cluster have replaced the server, has_replaced() has given the releases to them.
+/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
+/// has_replaced() gives the releases to the servers that have replaced this one in a Cluster.
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = config_.server->kept();
     if (kept.none()) return false;
@@ -261,7 +266,7 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_k
     const auto now = network_.clock().now();
     sweep(now, sends_kept);
     for (const auto& it : links_) {
-        // Commands that wait for a common write must be written now: no later round would do it.
+        // Then the next advance() writes the collected commands. No later round would do it.
         it->set_collecting(false);
         if (could_lose_release(*it)) connections.push_back(it.get());
     }
@@ -294,8 +299,8 @@ void Node::drop_former() {
     master_ = master;  // the last, because fail() may throw
 }
 
-/// If the server was replaced in its Cluster, breaks all connections. It may be frozen, so it would not say
-/// so.
+/// If the server has failed, and others have replaced it in its Cluster, breaks all connections. It may be
+/// frozen, so it would not say so. has_replaced() has given its kept releases to the others.
 void Node::leave_former_server(Clock::time_point now) {
     if (links_.empty() || config_.server->health(now).trusted) return;
     if (!config_.cluster->has_replaced(config_)) return;

@@ -8,6 +8,8 @@
 //
 //     when                                         | functions
 //     ---------------------------------------------+-----------------------------------------------------
+//     a round begins, and the node is a Cluster    | leave_former_server()
+//     a round chooses a server of the Cluster      | binding_command_of(), trusted()
 //     in each turn, after the rounds were          | write_collected(), append_poll_entries(), then
 //     continued                                    | take_ready() for each connection that is ready
 //     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of them
@@ -15,10 +17,11 @@
 //     the leader stops leading                     | write_all(), lacks_connection()
 //     in the background, in each turn of a loop    | check_silence()
 //     a loop has been idle for the longest ttl     | give_up_unwritten()
-//     at the end                                   | append_unfinished(), leave_forgotten(),
+//     at the end of the lane or the loop           | append_unfinished(), leave_forgotten(),
 //                                                  | close_connections()
 //
-// If write_collected(), take_ready() or check_silence() throws std::bad_alloc, its next call does the rest.
+// If write_collected() or take_ready() throws std::bad_alloc, its next call does the rest. If check_silence()
+// does, its next call or that of write_collected() does the rest, but its result may be lost.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -78,13 +81,14 @@ public:
                          : detail;
     }
     bool trusted(Clock::time_point now) noexcept { return config_.server->health(now).trusted; }
-    /// If other servers of the Cluster have replaced this one, which has failed, breaks its connections.
+    /// Requires cluster(). If the server has failed, and others have replaced it, breaks its connections.
     void leave_former_server(Clock::time_point now);
     /// Returns the pending command that binds a connection to this owner (pending_replies.hpp), or null.
     const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
-    /// Prepares the node for a round, and returns its health. Calls check_silence() and drop_unused(). If
-    /// Sentinels name the server, breaks connections to a former master.
+    /// Prepares the node for a round, and returns its health. Reads silent connections (check_silence()), and
+    /// uses an empty draining one again (drop_unused()). If Sentinels name the server, breaks connections to
+    /// a former master.
     Server::Health refresh(Clock::time_point now);
 
     // ---- The connections
@@ -108,7 +112,7 @@ public:
     /// present instant, read after the wait.
     Clock::time_point blocking_receive(Link& link);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
-    /// function again at the latest. Forgets the connections that are over, and sends kept releases again.
+    /// function again at the latest. Drops the connections that are over, and sends kept releases again.
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
@@ -116,10 +120,10 @@ public:
     /// the node has failed. If nothing comes on a draining one, its releases are sent again, once, on another
     /// connection. Returns true if there were such releases.
     bool check_silence(Clock::time_point now);
-    /// Writes what is collected, and breaks the connections on which a clean-up is still not written whole.
-    /// A release is kept for the other lanes and loops.
+    /// Writes what is collected, and breaks the connections that have unsent bytes and a late clean-up. A
+    /// release is kept for the other lanes and loops.
     void give_up_unwritten(Clock::time_point now);
-    /// Adds what the rounds that are over have left behind on the connections.
+    /// Adds the commands without a requester (LateReplies::add() passes over the others).
     void add_late_replies(detail::LateReplies& late) const;
     /// Returns true if this process had too few resources for the connection, such as descriptors.
     bool lacks_connection() const noexcept;
@@ -131,11 +135,11 @@ public:
     /// If `sends_kept` is true, first sends the kept releases again. Otherwise they are left to the other
     /// Node objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool sends_kept);
-    /// Keeps the releases for which Link::rest() is `unconfirmed`, so that they are sent once more, on new
-    /// connections.
+    /// If a device on the way may have forgotten a connection (Link::rest() is `unconfirmed`), keeps its
+    /// releases, so that they are sent once more on another one.
     void leave_forgotten(Clock::time_point now);
 
-    /// Closes all connections, and keeps their releases. Requires that no round is under way.
+    /// Disconnects and drops all connections, and keeps their releases. Requires that no round is under way.
     void close_connections(Clock::time_point now) noexcept;
 
     /// Returns what all lanes know together about the server.
@@ -163,11 +167,12 @@ private:
     const Options options_;
 
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
-    // Only Link::progress() and Link::fail_users() continue rounds. A round that continues may append a Link,
-    // so a loop that calls one of them must be for_each_link(). It removes none: only drop_unused() and
-    // close_connections() do so.
+    // The oldest is the first. Only Link::progress() and Link::fail_users() continue rounds. A loop that
+    // calls one of the two must be for_each_link(), because a round that continues may append a Link. No
+    // round removes a Link: only drop_unused() and close_connections() do.
     std::vector<std::unique_ptr<Link>> links_{};
-    bool lacked_resources_ = false;  // so the connection that was dropped last could not be made
+    // The connection that was dropped last was broken for want of resources, and none was begun since.
+    bool lacked_resources_ = false;
 };
 
 }  // namespace redlock

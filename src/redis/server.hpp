@@ -59,7 +59,8 @@ public:
         bool probe_due = false;
         bool probed = false;  ///< a probe is under way
     };
-    /// See NodeHealth::update(). Does not lock while the server is calm.
+    /// First trusts the server again if a late reply has come and the pause is over. Does not lock while the
+    /// server is calm.
     Health health(Clock::time_point now) noexcept;
     /// Returns the choice of a connection for a command. Knows by itself whether the node is trusted, and
     /// whether a probe is due. Begins a probe if the command is one. Does not lock while the server is calm.
@@ -92,8 +93,8 @@ public:
     /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
     /// they are queried for each connection. Connections that are begun during a query share it.
     Addresses addresses(const NodeConfig& config);
-    /// If the connection never got ready, its address may be dead, so the next one begins with another, and
-    /// first resolves the name of the host again.
+    /// If the connection never got ready, and not for want of resources of this process, its address may be
+    /// dead, so the next one begins with another, and first resolves the name of the host again.
     void leave_address(const Connection& connection) noexcept;
     /// If the last query of the Sentinels is over, learns which server they have named. Returns a number that
     /// grows when they name another server than before.

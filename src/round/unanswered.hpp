@@ -69,7 +69,7 @@ public:
     bool any() const noexcept { return any_left() || any_late_; }
     /// Returns true if a round was left to the leading thread, which has not ended it yet.
     bool any_left() const noexcept { return rounds_left_ > 0; }
-    /// Returns true if a command may have to follow one of these.
+    /// Returns true if a command may have to follow one that is recorded here.
     bool any_bound() const noexcept {
         if (!any()) return false;
         const std::lock_guard guard{mutex_};

@@ -1,5 +1,5 @@
 // What a command does to the keys on a node. The table of verbs (verbs.hpp) has the effect of each verb, and
-// effect_of() returns that of a command.
+// effect_of() returns that of a command. (The writing of a description with a ttl of 0 deletes it.)
 #pragma once
 
 #include <cstdint>
