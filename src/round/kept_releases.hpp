@@ -12,20 +12,22 @@
 //     its round awaits the reply     | refused in this form → written again by its round
 //                                    | a Redis Cluster names another server → sent there by its round, or, if
 //                                    | that cannot follow, as if it were late
-//                                    | refused for now → here, for a pause (after NOREPLICAS of a server that
-//                                    | Sentinels name, its round sends it once more as well)
+//                                    | refused for now, or with READONLY → here, for a pause (after NOREPLICAS
+//                                    | or READONLY of a server that Sentinels name, its round sends it once
+//                                    | more as well)
 //                                    | on a connection that breaks → sent once more by its round
 //                                    | left by its round, which is over → late
 //     PendingReplies of a connection,| answered, or refused for good → done
 //     late                           | refused in this form → written again on this connection
-//                                    | refused for now → here, for a pause
+//                                    | refused for now, or with READONLY → here, for a pause
 //                                    | a Redis Cluster names another server → the KeptReleases of that
 //                                    | server; dropped if it has named too many servers
 //                                    | on a connection that breaks, or that its lane or loop closes → here
 //                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there
-//                                    | on one that has drained for a minute, and was never ready → here
+//                                    | on a draining one that was never ready, after a minute, or as soon as
+//                                    | it hangs (Connection::hangs()) → here
 //                                    | on one of too many draining connections, or on a ready one that has
 //                                    | drained for a minute and for the ttl of each SET on it → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late (if it
@@ -56,7 +58,7 @@ inline constexpr std::size_t max_kept_releases = 2048;
 /// Any thread may call the functions.
 class KeptReleases {
 public:
-    KeptReleases() { of_connections_.reserve(64); }  // the releases of so many connections need no memory
+    KeptReleases() { of_connections_.reserve(64); }  // so those of 64 connections need no memory
 
     /// Keeps the releases of a connection that are to be repeated. `may_try_at_once` is true if the server is
     /// not to blame for the end of the connection: it has answered on it, this client had too few resources,

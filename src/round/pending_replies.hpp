@@ -36,7 +36,8 @@
 
 namespace redlock::detail {
 
-/// Also used as a list of releases that were taken off a connection, and are to be sent again.
+/// The commands of one connection. Also used as a list of releases that were taken off a connection, and are
+/// to be sent again.
 class PendingReplies : public ReplyQueue {
 public:
     // ---- Releases to repeat, if the connection breaks
@@ -52,7 +53,7 @@ public:
         for_each_release_to_repeat([&](const PendingReply&) { ++number; });
         return number;
     }
-    /// Records that the releases were not sent again: the connection was never made.
+    /// Records that the releases do not count as sent again: the connection was never ready.
     void count_no_repeat() noexcept {
         for (std::size_t i = 0; i < count(); ++i)
             if (pending(i).may_be_repeated() && pending(i).repeats > 0) --pending(i).repeats;

@@ -1,5 +1,5 @@
-// The commands that were sent on a connection to one node, and whose replies the client still has to read.
-// Decides to which command a reply belongs (rule D1 in docs/rules.md).
+// The commands that were sent on a connection to one node, and whose replies the client still has to read, or
+// to pass to their requesters. Decides to which command a reply belongs (rule D1 in docs/rules.md).
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
 // *requester* of a command awaits its reply: mostly a round, which can end before each node has replied. Its
@@ -53,7 +53,7 @@ struct PendingCommand {
     bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
     bool handshake = false;                ///< it belongs to the connection itself
     bool asking = false;                   ///< it was sent behind ASKING, to a server of a Redis Cluster
-    KeyEffect effect = KeyEffect::none;    ///< also none if its release is left to another connection
+    KeyEffect effect = KeyEffect::none;    ///< also none for a release that was taken away
     bool shared = false;                   ///< the owner is a reader
     std::chrono::milliseconds ttl{};       ///< no key that this command leaves lives longer
     std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
@@ -136,7 +136,7 @@ public:
         return it;
     }
 
-    /// Adds an entry. Is called alone for a command that no later command has to follow, such as those of
+    /// Adds an entry. Used without add() for a command that no later command has to follow, such as those of
     /// Connection::send_words().
     PendingReply& add_other(const Requester* requester) {
         if (size_ == slots_.size()) grow();

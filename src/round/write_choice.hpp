@@ -10,7 +10,7 @@
 
 namespace redlock::detail {
 
-/// The largest number of pending commands on a shared connection. Beyond it, a round waits within its own
+/// The largest number of pending commands on a connection of a lane. Beyond it, a round waits within its own
 /// deadline. Clean-ups count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
@@ -22,10 +22,10 @@ inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the time of silence after which they may have named another one
 /// (may_write()).
 inline constexpr std::chrono::seconds max_sentinel_silence{1};
-/// The text of the error with which such a connection is disconnected.
+/// The text of the error with which a connection that may lead to a former master is disconnected.
 inline constexpr auto* may_be_former = "may be a former master's";
 
-/// The state of a shared connection for which a command waits.
+/// The state of the connection for which a command waits.
 struct WriteSituation {
     KeyEffect effect{};
     bool established = false;  ///< Bytes can reach the server.
