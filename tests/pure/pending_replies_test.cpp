@@ -229,8 +229,8 @@ TEST_F(PendingReplies, ARefusedDigestAndAForbiddenQueueRefuseTheForm) {
     const auto error = [](std::string_view text) {
         return Reply{.kind = Reply::Kind::error, .text = std::string{text}};
     };
-    const PendingReply by_sha1{.by_sha1 = true};
-    const PendingReply in_queue{.uses_queue = true};
+    const PendingReply by_sha1{{.by_sha1 = true}};
+    const PendingReply in_queue{{.uses_queue = true}};
     const PendingReply plain;
     EXPECT_TRUE(by_sha1.is_form_refused(error("NOSCRIPT No matching script.")));
     EXPECT_TRUE(by_sha1.is_form_refused(error("NOPERM no permissions to run the 'evalsha' command")));
