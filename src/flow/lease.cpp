@@ -83,15 +83,6 @@ Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& le
     return result_of(error, std::move(round));
 }
 
-Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
-    const auto start = clock.now();
-    const RoundLimits limits{.deadline = lease.valid_until};
-    RoundResult round{.tally = nodes.ask(extend_request(request, lease), limits),
-                      .valid_until = valid_until(start, request),
-                      .ended = clock.now()};
-    return apply_extension(std::move(round), limits, lease);
-}
-
 Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {
     flow::BlockingOperation operation{nodes};
     flow::Release release{operation, clock, resources, lease, fair, flow::Replies::awaited};

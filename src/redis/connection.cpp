@@ -483,9 +483,12 @@ void Connection::take_reply() {
         repeat(release);
         return pending_.received(incoming_);
     }
+    const bool refused_by_replica = command.may_be_repeated() && incoming_.is_error("READONLY");
     if (command.releases() && !refused) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
+    // The Sentinels or a proxy may lead to a new master by now, but only a new connection.
+    if (refused_by_replica) fail(Errc::read_only, quoted(incoming_.text));
 }
 
 /// Learns from an error of a server of a Redis Cluster. kept_releases.hpp says what happens to a release.

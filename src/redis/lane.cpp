@@ -231,7 +231,7 @@ auto Lane::leave(Asker& own, bool leader_is_late) -> Waited {
         const bool takes_back = own.is_new && !own.must_be_sent();
         const auto left = takes_back ? Waited::and_was_not_sent : Waited::in_vain;
         if (const auto waited = own.end_sleep(left); waited != left) return waited;
-        stalled_ = stalled_ || leader_is_late;
+        if (leader_is_late) stalled_ = true;
         if (takes_back) {
             inbox_.remove(own);
             return left;

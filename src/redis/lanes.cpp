@@ -144,6 +144,7 @@ void Lanes::leave(CountedLane& lane) noexcept {
         if (--lane.users > 0 || &lane == &shared_ || others_.size() <= options_.max_idle) return;
         const auto idle = std::ranges::count_if(others_, [](const auto& it) { return it->users == 0; });
         if (static_cast<std::size_t>(idle) <= options_.max_idle || lane.unanswered().any()) return;
+        if (lane.is_stalled()) return;  // end_background_task() would wait for it
         const auto it = std::ranges::find_if(others_, [&](const auto& that) { return that.get() == &lane; });
         surplus = std::move(*it);
         others_.erase(it);

@@ -131,7 +131,10 @@ void Link::let_write(Clock::time_point now) {
 }
 
 void Link::write_if_due(Clock::time_point now, bool all) {
-    if (broken() || collected() == 0) return;
+    if (broken() || collected() == 0) {
+        collected_since_ = Clock::never();  // flush() may have written them
+        return;
+    }
     collected_since_ = std::min(collected_since_, now);
     const auto waited = now - collected_since_;
     const bool writes = holds_back() ? waited >= longest_collecting() || is_draining()

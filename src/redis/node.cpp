@@ -273,11 +273,14 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_k
 }
 
 void Node::leave_forgotten(Clock::time_point now) {
+    bool any_releases = false;
     for (const auto& it : links_) {
         if (it->rest() != Rest::unconfirmed) continue;
         it->start_draining(now);
-        (void)it->give_up_releases();
+        any_releases = it->give_up_releases() || any_releases;
     }
+    // The idle connection of another lane may be forgotten, too, so the releases are not left to it.
+    if (any_releases) sweep(now);
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {

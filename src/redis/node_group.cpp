@@ -162,7 +162,7 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     return next;
 }
 
-/// The order of the nodes does not matter here. A release that wakes a waiter is awaited, so
+/// The order of the nodes does not matter here. A release that wakes a waiter is awaited, so mostly
 /// write_collected() has written it.
 Rest NodeGroup::write_all(Clock::time_point now) {
     auto rest = Rest::nothing;

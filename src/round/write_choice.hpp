@@ -17,7 +17,8 @@ inline constexpr std::size_t max_shared_pending = 1024;
 /// The rounds with a place in an event loop (RoundPlaces) fit in one write, even with digests of scripts.
 inline constexpr std::size_t max_collected_commands = 512;
 inline constexpr std::size_t max_collected_bytes = 131'072;
-/// The longest time for which a command is collected, even if the server sends no replies.
+/// The longest time for which a command is collected, even if the server sends no replies. If Sentinels name
+/// the server, Link::holds_back() has an exception.
 inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the time of silence after which they may have named another one
 /// (may_write()).

@@ -29,9 +29,9 @@ def may_trace():
 
 
 def system_calls(command):
-    """Returns the smallest of five counts, because waits on a busy machine take some more calls."""
+    """Returns the smallest of 20 counts, because waits on a busy machine take some more calls."""
     counts = []
-    for _ in range(5):
+    for _ in range(20):
         with tempfile.NamedTemporaryFile() as table:
             subprocess.run(["strace", "-f", "-c", "-o", table.name, *command], check=True)
             total = re.search(r"(\d+)(?: +\d+)? total", open(table.name).read())

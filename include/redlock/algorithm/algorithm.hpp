@@ -22,7 +22,7 @@
 //
 // This file has the requests of the steps. The steps are in src/flow: attempt.cpp acquires, lease.cpp extends
 // and releases. At the end of this file are the functions that a Lock and its watchdog use on a lease, and
-// extend() and release() for the command `redlock`, which has no Lock. outcome.hpp decides whether a round
+// release() for the command `redlock release`, which has no Lock. outcome.hpp decides whether a round
 // was successful. Programs use Lock (lock.hpp) and not this file.
 #pragma once
 
@@ -131,10 +131,6 @@ REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lea
 ///   `deadline` or `cancelled` if the round was ended by its `limits`, and otherwise `no_quorum`. It is never
 ///   `held_by_other`, because a refusal means here that the node has lost the key.
 REDLOCK_EXPORT Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease);
-
-/// Makes the round of an extension, which ends at `lease.valid_until` at the latest, and applies it to the
-/// lease.
-REDLOCK_EXPORT Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease);
 
 /// Releases the lease, and waits for the replies. If `fair`, the release wakes the next client in the queue,
 /// unless LockOptions::min_hold still blocks the resource.
