@@ -798,6 +798,17 @@ TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnLaneAgainOnTheSharedLane) {
     });
 }
 
+// A device on the way has forgotten the connections of both lanes, but only one of them owes a release.
+TEST_F(LanesOfOneProcessor, SendAtTheirEndWhatAForgottenConnectionOwesOnANewOne) {
+    set("mine");
+    memory.pass(2s);
+    memory.server(2).forget_connections();
+    ask(Verb::compare_and_delete, "mine", "owner of mine", {.awaits_answers = false});
+    ASSERT_EQ(value(2, "mine"), "owner of mine");
+    group->close({});
+    EXPECT_EQ(value(2, "mine"), "");
+}
+
 TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheSharedLaneAgainOnTheOwnLane) {
     share([this] {
         set("theirs");
