@@ -95,7 +95,7 @@ std::vector<Request> Lanes::without_overtaking(std::span<const Request> requests
 }
 
 /// Returns the best of the lanes that no round uses (shares_lane()), or rend() if there is none. A lane whose
-/// background task gets no processor counts as one that is used.
+/// background task gets no processor counts as used.
 auto Lanes::find_idle_locked() noexcept -> Others::reverse_iterator {
     const auto rank = [](const auto& lane) {
         const bool is_used = lane->users > 0 || lane->is_stalled();

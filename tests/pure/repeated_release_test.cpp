@@ -325,6 +325,20 @@ TEST_F(RepeatedRelease, LeavesTheConnectionToAServerThatRefusesWrites) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
+// A connection to the former master may lead to its replica for ever.
+TEST_F(RepeatedRelease, IsSentOnANewConnectionIfTheServerHasBecomeAReplica) {
+    acquire_and_settle();
+    const auto before = server.connections();
+    refuse_releases(server, "READONLY You can't write against a read only replica.");
+    release_without_waiting();
+    run_for(5ms);
+    server.answers.clear();
+    network.pass(2s);
+    ask();
+    EXPECT_GT(server.connections(), before);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 TEST_F(RepeatedRelease, IsSentAboutOnceASecondToAServerThatRefusesIt) {
     for (const auto* const error :
          {"NOREPLICAS Not enough good replicas to write.", "LOADING Redis is loading its data."}) {

@@ -59,6 +59,20 @@ struct UnsentRelease : testing::Test {
     void reach_again() {
         for_each_server([](auto& server) { server.unreachable = false; });
     }
+    /// Returns a lock that was unlocked while the servers accept connections, and answer no handshake. Makes
+    /// ten attempts afterwards, each after this time.
+    Lock unlocked_behind_a_handshake(Clock::duration pause) {
+        auto it = held();
+        become_unreachable();
+        reach_again();
+        for_each_server([](auto& server) { server.cut_off = true; });
+        it.unlock();
+        for (int i = 0; i < 10; ++i) {
+            network.pass(pause);
+            (void)lock("another").try_acquire();
+        }
+        return it;
+    }
     /// Asks until the nodes are left alone for a while.
     void make_rounds_until_back_off() {
         for (int i = 0; i < 3; ++i) {
@@ -243,15 +257,7 @@ TEST_F(UnsentRelease, IsNotBlamedOnTheNode) {
 
 // The connection of a queued release is no probe. A probe would be closed if it hangs.
 TEST_F(UnsentRelease, IsNotDroppedWithAHangingProbe) {
-    auto it = held();
-    become_unreachable();
-    reach_again();
-    for_each_server([](auto& server) { server.cut_off = true; });
-    it.unlock();
-    for (int i = 0; i < 10; ++i) {
-        network.pass(1s);
-        (void)lock("another").try_acquire();
-    }
+    const auto it = unlocked_behind_a_handshake(1s);
     for_each_server([](auto& server) { EXPECT_GT(server.connections(), 3U) << "or this shows nothing"; });
     for_each_server([&](auto& server) { server.reach_again(clock.now()); });
     EXPECT_EQ(keys(), 0U);
@@ -259,15 +265,7 @@ TEST_F(UnsentRelease, IsNotDroppedWithAHangingProbe) {
 
 // The servers accept connections, and answer no handshake, for longer than a connection drains.
 TEST_F(UnsentRelease, IsSentToAServerThatAnswersTheHandshakeAfterMinutes) {
-    auto it = held();
-    become_unreachable();
-    reach_again();
-    for_each_server([](auto& server) { server.cut_off = true; });
-    it.unlock();
-    for (int i = 0; i < 10; ++i) {
-        network.pass(20s);
-        (void)lock("another").try_acquire();
-    }
+    const auto it = unlocked_behind_a_handshake(20s);
     for_each_server([&](auto& server) { server.reach_again(clock.now()); });
     for (int i = 0; i < 3; ++i) {
         network.pass(1s);
