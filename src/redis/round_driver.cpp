@@ -40,8 +40,10 @@ void RoundDriver::end() noexcept {
     for (std::size_t node = 0; node < size(); ++node) {
         if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
         leave(node);
-        if (round_.is_left_alone(node))  // without memory, the report of this node is lost
-            (void)detail::has_memory_for([&] { report_left_alone(node); });
+        if (!round_.is_left_alone(node)) continue;
+        contacts_[node].node->server().let_releases_probe(now_, group_.network().entropy());
+        // Without memory, the report of this node is lost.
+        (void)detail::has_memory_for([&] { report_left_alone(node); });
     }
 }
 

@@ -28,7 +28,8 @@ detail::ConnectionChoice Server::choose(detail::ConnectionSituation in, Clock::t
     // If a late reply has come, the node is trusted again, and needs no probe.
     if (in.probe) health_.trust_late_replies();
     in.trusted = health_.trusted();
-    // A release is no probe: if it were answered late, the next probe would come after another pause.
+    // The release of a round is no probe: if it were answered late, the next probe would come after another
+    // pause.
     const bool probes = in.probe && !in.trusted && !detail::cleans_up(in.effect);
     if (probes) health_.begin_probe(now, entropy);
     return detail::choose_connection(in);
@@ -62,6 +63,15 @@ void Server::failed(detail::NodeFailure failure, Clock::time_point now, Entropy&
     add([failure = std::move(failure), pause = *pause](Observer& it, std::string_view node) {
         it.backing_off(node, failure.cause, failure.detail, pause);
     });
+}
+
+void Server::let_releases_probe(Clock::time_point now, Entropy& entropy) {
+    if (kept_.none()) return;
+    std::unique_lock lock{mutex_};
+    if (!health_.probe_due(now)) return;
+    health_.begin_probe(now, entropy);
+    lock.unlock();
+    kept_.permit_attempt();
 }
 
 detail::NodeFailure Server::last_failure() {

@@ -78,6 +78,10 @@ public:
     /// last_failure().
     void failed(detail::NodeFailure failure, Clock::time_point now, Entropy& entropy);
 
+    /// Must be called after a round that has left the node alone. If a probe is due, the kept releases are
+    /// the probe. Otherwise a client whose acquisitions are all refused would not send them.
+    void let_releases_probe(Clock::time_point now, Entropy& entropy);
+
     /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
     detail::NodeFailure last_failure();
 

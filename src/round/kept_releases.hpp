@@ -81,7 +81,7 @@ public:
 
     /// Returns false before `not_before` of keep(). Returns false, too, if the server does not answer now (is
     /// not trusted), unless one of the releases was kept with `may_try_at_once`. So a server that has ended
-    /// gets one attempt, and the next one when it answers again.
+    /// gets one attempt, and the next one when it answers again, or after permit_attempt().
     bool may_send(bool answers, Clock::time_point now) const noexcept {
         const std::lock_guard guard{mutex_};
         return may_send_locked(answers, now);
@@ -108,7 +108,7 @@ public:
         any_ = may_try_at_once_ = false;
     }
 
-    /// Lets a server that does not answer have one attempt, because no round may come any more.
+    /// Lets a server that does not answer have one attempt, because no round may come that asks it.
     void permit_attempt() noexcept {
         const std::lock_guard guard{mutex_};
         not_before_ = {};

@@ -715,6 +715,28 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// The other nodes refuse each acquisition, so none of them probes the node.
+TEST_F(RepeatedReleaseOfAThread, ProbesTheNodeIfNoRoundDoes) {
+    auto it = held();
+    server.paused = server.refuses = true;
+    it.unlock();
+    break_connections(network, 1);
+    Lock of_another{client(), "taken", {.ttl = 10min}, network.clock(), entropy};
+    ASSERT_TRUE(of_another.acquire());
+    const auto acquire_in_vain = [&] {
+        network.pass(2s);
+        Lock taken{nodes, "taken", {.retry = {.attempts = 1}}, network.clock(), entropy};
+        EXPECT_EQ(taken.acquire().error(), Errc::held_by_other);
+    };
+    for (int i = 0; i < 3; ++i) acquire_in_vain();
+    server.refuses = false;
+    forget_log();
+    acquire_in_vain();
+    network.pass(50ms);
+    EXPECT_THAT(verbs(1), ElementsAre("delete"));
+    EXPECT_EQ(network.text_at(1, "r"), "");
+}
+
 TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodesAfterTheServerHasRefusedIt) {
     auto it = held();
     refuse_releases(server, "NOREPLICAS Not enough good replicas to write.");
