@@ -487,7 +487,7 @@ void Connection::take_reply() {
     if (command.releases() && !refused) keep_refused(command);
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();
-    // The Sentinels or a proxy may lead to a new master by now, but only a new connection.
+    // A name, the Sentinels or a proxy may lead to a new master by now, but only a new connection.
     if (refused_by_replica) fail(Errc::read_only, quoted(incoming_.text));
 }
 

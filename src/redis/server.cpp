@@ -96,7 +96,8 @@ Server::Addresses Server::addresses(const NodeConfig& config) {
 }
 
 void Server::leave_address(const Connection& connection) noexcept {
-    if (connection.was_ready() || connection.lacks_resources()) return;
+    const bool is_replica = connection.cause() == Errc::read_only;
+    if ((connection.was_ready() && !is_replica) || connection.lacks_resources()) return;
     std::shared_ptr<Resolution> old;  // destroyed without the mutex
     const std::lock_guard guard{mutex_};
     first_address_ = connection.next_address();

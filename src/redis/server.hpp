@@ -97,8 +97,9 @@ public:
     /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
     /// they are queried for each connection. Connections that are begun during a query share it.
     Addresses addresses(const NodeConfig& config);
-    /// If the connection never got ready, and not for want of resources of this process, its address may be
-    /// dead, so the next one begins with another, and first resolves the name of the host again.
+    /// If the connection never got ready, and not for want of resources of this process, or if it has led to
+    /// a replica, its address may be dead or outdated. Then the next one begins with another address, and
+    /// first resolves the name of the host again.
     void leave_address(const Connection& connection) noexcept;
     /// If the last query of the Sentinels is over, learns which server they have named. Returns a number that
     /// grows when they name another server than before.

@@ -140,6 +140,23 @@ TEST(AResolvedName, IsLookedUpAgainByOtherNodes) {
     EXPECT_EQ(lookups_of("name.test"), looked_up + 1);
 }
 
+// For example, a hosting service moves the name to the server that it has promoted.
+TEST(AResolvedName, IsLookedUpAgainIfItsServerIsAReplica) {
+    const RedisServer former;
+    const RedisServer promoted;
+    promoted.command({"CONFIG", "SET", "bind", "127.0.0.2"});
+    promoted.command({"CONFIG", "SET", "port", std::to_string(former.port())});
+    set_addresses("name.test", {"127.0.0.1"});
+    RedisNodes nodes{{at("name.test", former)}, {.node_timeout = 2s}};
+    Lock lock{nodes, "resource"};
+    EXPECT_THAT(lock.acquire_for(10s), Succeeds());
+    former.command({"REPLICAOF", "127.0.0.1", "1"});
+    set_addresses("name.test", {"127.0.0.2"});
+    EXPECT_FALSE(lock.release());
+    EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.try_acquire()); }));
+    EXPECT_EQ(promoted.command({"EXISTS", "resource"}), "1");
+}
+
 /// One node with a name, and two healthy servers.
 class AHostNameAmongThree : public InEachRound {
 protected:
