@@ -40,8 +40,8 @@ struct REDLOCK_EXPORT Endpoint {
     /// The name that the Sentinels have for the server.
     std::string master{};
     /// Some servers of a Redis Cluster, instead of host and port. They name the others. The node is then the
-    /// whole Cluster: for each resource, it is the master that has the slot of the resource. Of the seeds,
-    /// only host and port are used.
+    /// whole Cluster: for each resource, it is the master that has the hash slot of the resource. Of the
+    /// seeds, only host and port are used.
     std::vector<Endpoint> seeds{};
 
     /// Returns the endpoint that `uri` describes. The forms are

@@ -342,7 +342,7 @@ public:
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
     /// Returns true if a node is a Redis Cluster. Then LockOptions::fair and fencing are not possible, and
-    /// all resources of one lock must be in one slot.
+    /// all resources of one lock must be in one hash slot.
     virtual bool has_cluster() const noexcept { return false; }
 
     /// Returns the clock that a Lock on these nodes must use; null if it may use any.

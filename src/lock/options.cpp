@@ -1,7 +1,7 @@
 // Checks the options of a lock. Each error names the field, its value, and what it must be.
 #include "option_checks.hpp"
 
-#include "../round/cluster_slots.hpp"
+#include "../round/hash_slot.hpp"
 
 #include <stdexcept>
 

@@ -515,7 +515,7 @@ void Connection::keep_refused(const PendingReply& release) {
         kept.add_repetition(it).repeats = is_for_now ? std::uint8_t{} : it.repeats;
     };
     if (incoming_.is_error("TRYAGAIN") && release.resources.size() > 1) {
-        // Their slot is being moved. A release of one resource is executed wherever its key is.
+        // Their hash slot is being moved. A release of one resource is executed wherever its key is.
         auto single = release;
         for (const auto& resource : release.resources) {
             single.resources = {resource};

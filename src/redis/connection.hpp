@@ -119,8 +119,8 @@ public:
     ///
     /// If the requester sends only one command, to several nodes, `for_each_node` keeps its bytes.
     ///
-    /// If `asking` is true, each command is sent behind ASKING. A server of a Redis Cluster to which a slot
-    /// is being moved then executes it. ASKING holds for one command, so a script is sent whole.
+    /// If `asking` is true, each command is sent behind ASKING. A server of a Redis Cluster to which a hash
+    /// slot is being moved then executes it. ASKING holds for one command, so a script is sent whole.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
               detail::CommandForEachNode* for_each_node = nullptr, bool asking = false);
     /// Returns true if any bytes are queued, collected, or not accepted by the socket yet.

@@ -1,6 +1,6 @@
 #include "node_group.hpp"
 
-#include "../round/cluster_slots.hpp"
+#include "../round/hash_slot.hpp"
 #include "group_waiter.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ Node& NodeGroup::node_of(std::size_t index, const ClusterServer& server) {
 }
 
 Node* NodeGroup::served_by(std::size_t index, const Command& command) {
-    const auto server = nodes_[index]->cluster()->server_of(detail::slot_of(command.resources.front()));
+    const auto server = nodes_[index]->cluster()->server_of(detail::hash_slot_of(command.resources.front()));
     return server ? &node_of(index, server) : nullptr;
 }
 
@@ -118,7 +118,7 @@ NodeGroup::Route NodeGroup::route_in_cluster(std::size_t index, const Command& c
     const auto other =
         std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).trusted; });
     if (other != servers.end()) return {&node_of(index, *other)};
-    // All have failed. They are tried in turn, because any of them can name the server of the slot.
+    // All have failed. They are tried in turn, because any of them can name the server of the hash slot.
     for (std::size_t i = 0; i < servers.size(); ++i) {
         const auto& server = servers[turn_++ % servers.size()];
         if (server->server->health(now).probe_due) return {&node_of(index, server)};

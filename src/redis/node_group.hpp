@@ -52,15 +52,15 @@ public:
         Node* node = nullptr;
         bool asking = false;  ///< the command must be sent behind ASKING
     };
-    /// Returns the Node for a command to this node. If the node is a Cluster, this is the server of the slot
-    /// of the command, with two exceptions. A command follows its SET to the server on which the SET is
-    /// unanswered. If the server of the slot is not known, or has failed, the command goes to another server,
-    /// which then also has to name the servers (Connection::fetch_servers()).
+    /// Returns the Node for a command to this node. If the node is a Cluster, this is the server of the hash
+    /// slot of the command, with two exceptions. A command follows its SET to the server on which the SET is
+    /// unanswered. If the server of the hash slot is not known, or has failed, the command goes to another
+    /// server, which then also has to name the servers (Connection::fetch_servers()).
     Route route(std::size_t index, const Command& command, Clock::time_point now) {
         return nodes_[index]->cluster() ? route_in_cluster(index, command, now) : Route{nodes_[index]};
     }
-    /// Returns the Node of the server that the Cluster has for the slot of the command, or null if it is not
-    /// known. The node must be a Cluster.
+    /// Returns the Node of the server that the Cluster has for the hash slot of the command, or null if it is
+    /// not known. The node must be a Cluster.
     Node* served_by(std::size_t index, const Command& command);
     /// Returns the Node of the server to which `from` has redirected a command, or null if there are too
     /// many.

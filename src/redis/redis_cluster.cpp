@@ -36,9 +36,9 @@ RedisCluster::RedisCluster(const NodeConfig& node) : node_(node) {
         servers_.push_back({.server = settings_of(node_, seed.host, seed.port), .is_seed = true});
 }
 
-ClusterServer RedisCluster::server_of(std::uint16_t slot) const {
+ClusterServer RedisCluster::server_of(std::uint16_t hash_slot) const {
     const std::lock_guard guard{mutex_};
-    return slots_[slot] ? slots_[slot]->server : nullptr;
+    return hash_slots_[hash_slot] ? hash_slots_[hash_slot]->server : nullptr;
 }
 
 std::vector<ClusterServer> RedisCluster::servers() const {
@@ -79,11 +79,11 @@ ClusterServer RedisCluster::server_at(const detail::ServerAddress& address, std:
 
 void RedisCluster::redirected(const detail::Redirection& to, std::string_view asked) {
     const std::lock_guard guard{mutex_};
-    moving_[to.slot] = to.asking;
+    moving_[to.hash_slot] = to.asking;
     if (to.asking) return;
     outdated_ = true;
     hosts_are_unknown_ = to.to.host.empty();
-    if (const auto* const known = find_locked(to.to, asked)) slots_[to.slot] = known;
+    if (const auto* const known = find_locked(to.to, asked)) hash_slots_[to.hash_slot] = known;
 }
 
 /// Without TLS, the address of a server is used, because its host name may be for others only. With TLS, its
@@ -98,9 +98,9 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         std::erase_if(servers_, [](const Known& it) {
             return !it.is_seed && it.server->server.use_count() == 1 && it.server->server->kept().none();
         });
-    std::ranges::fill(slots_, nullptr);
+    std::ranges::fill(hash_slots_, nullptr);
     for (auto& it : servers_)
-        if (it.slots == Slots::serves) it.slots = Slots::served;
+        if (it.hash_slots == HashSlots::serves) it.hash_slots = HashSlots::served;
     for (const auto& master : masters) {
         auto [name, other] = std::pair{master.address.host, master.host_name};
         if (node_.tls && !other.empty()) std::swap(name, other);
@@ -108,18 +108,18 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
         auto* const known = find_locked({name, master.address.port}, asked);
         if (!known) continue;
         known->other_name = other;
-        known->slots = Slots::serves;
-        for (const auto& [first, last] : master.slots)
-            std::fill(slots_.begin() + first, slots_.begin() + last + 1, known);
+        known->hash_slots = HashSlots::serves;
+        for (const auto& [first, last] : master.hash_slots)
+            std::fill(hash_slots_.begin() + first, hash_slots_.begin() + last + 1, known);
     }
     was_answered_ = true;
     for (const auto& it : servers_)
-        if (std::ranges::find(slots_, &it) == slots_.end()) move_releases_locked(*it.server);
+        if (std::ranges::find(hash_slots_, &it) == hash_slots_.end()) move_releases_locked(*it.server);
 }
 
-bool RedisCluster::is_moving(std::uint16_t slot) const {
+bool RedisCluster::is_moving(std::uint16_t hash_slot) const {
     const std::lock_guard guard{mutex_};
-    return moving_[slot];
+    return moving_[hash_slot];
 }
 
 bool RedisCluster::refresh_is_due(Clock::time_point now) const {
@@ -151,17 +151,17 @@ bool RedisCluster::has_replaced(const NodeConfig& server) {
     const std::lock_guard guard{mutex_};
     const auto it = std::ranges::find_if(
         servers_, [&](const auto& known) { return known.server->server == server.server; });
-    if (it == servers_.end() || it->slots != Slots::served) return false;
+    if (it == servers_.end() || it->hash_slots != HashSlots::served) return false;
     move_releases_locked(*it->server);
     return true;
 }
 
-/// Gives the releases of a server that serves no slot any more to those that serve their slots.
+/// Gives the releases of a server that serves no hash slot any more to those that serve their hash slots.
 void RedisCluster::move_releases_locked(const NodeConfig& former) {
     if (former.server->kept().none()) return;
     std::vector<std::pair<KeptReleases*, detail::PendingReplies>> moved;
     former.server->kept().send_again(true, Clock::never(), [&](const detail::PendingReply& release) {
-        const auto* const serving = slots_[detail::slot_of(release.resources.front())];
+        const auto* const serving = hash_slots_[detail::hash_slot_of(release.resources.front())];
         detail::PendingReplies kept;
         kept.add_repetition(release).repeats = release.repeats;
         moved.emplace_back(&(serving ? *serving->server : former).server->kept(), std::move(kept));
@@ -181,11 +181,11 @@ RequestsByServer::RequestsByServer(const RedisClusters& clusters, std::span<cons
     if (parts_ == 1) return;
     std::map<std::vector<ClusterServer>, std::size_t> known;
     for (const auto& request : all_) {
-        const auto slot = detail::slot_of(request.command.resources.front());
+        const auto hash_slot = detail::hash_slot_of(request.command.resources.front());
         std::vector<ClusterServer> servers;
-        for (const auto& cluster : clusters) servers.push_back(cluster->server_of(slot));
-        const bool alone = !may_share || std::ranges::any_of(clusters, [slot](const auto& it) {
-            return it->is_moving(slot);
+        for (const auto& cluster : clusters) servers.push_back(cluster->server_of(hash_slot));
+        const bool alone = !may_share || std::ranges::any_of(clusters, [hash_slot](const auto& it) {
+            return it->is_moving(hash_slot);
         });
         const auto number = alone ? parts_ : known.emplace(std::move(servers), parts_).first->second;
         numbers_.push_back(number);

@@ -1,9 +1,9 @@
 // What a process knows about one node that is a Redis Cluster: its servers, and which of them serves which
-// slot. All lanes and event loops share it.
+// hash slot. All lanes and event loops share it.
 //
 // The servers name each other. A new connection asks for the list (CLUSTER NODES) until it is known. After
-// that, the list is *outdated* if a server has failed or has named another one for a slot (MOVED). Then one
-// connection asks again, once in a second at most.
+// that, the list is *outdated* if a server has failed or has named another one for a hash slot (MOVED). Then
+// one connection asks again, once in a second at most.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -39,8 +39,8 @@ public:
     /// `node` has the seeds. Does no I/O.
     explicit RedisCluster(const NodeConfig& node);
 
-    /// Returns the server of a slot, or null if it is not known.
-    ClusterServer server_of(std::uint16_t slot) const;
+    /// Returns the server of a hash slot, or null if it is not known.
+    ClusterServer server_of(std::uint16_t hash_slot) const;
     /// Returns all servers that are known, the seeds first.
     std::vector<ClusterServer> servers() const;
     /// Returns the servers that have to get a kept release.
@@ -65,24 +65,26 @@ public:
     bool begin_refresh(Clock::time_point now);
     /// Returns true if begin_refresh() would.
     bool refresh_is_due(Clock::time_point now) const;
-    /// Returns true if a server has answered ASK for this slot, and none has answered MOVED since.
-    bool is_moving(std::uint16_t slot) const;
+    /// Returns true if a server has answered ASK for this hash slot, and none has answered MOVED since.
+    bool is_moving(std::uint16_t hash_slot) const;
 
     /// Lets the server at `to` get this release. If the redirection is an ASK, the release is sent behind
     /// ASKING.
     void keep(const detail::PendingReply& release, const detail::Redirection& to, std::string_view asked);
-    /// Returns true if other servers serve the slots that this one has had. Then gives its releases to them.
+    /// Returns true if other servers serve the hash slots that this one has had. Then gives its releases to
+    /// them.
     bool has_replaced(const NodeConfig& server);
 
 private:
-    /// Whether a server serves slots by the last list, has served some by an earlier one only, or neither.
-    enum class Slots : std::uint8_t { never, served, serves };
+    /// Whether a server serves hash slots by the last list, has served some by an earlier one only, or
+    /// neither.
+    enum class HashSlots : std::uint8_t { never, served, serves };
 
     struct Known {
         ClusterServer server;
         std::string other_name{};  // the other name that the server announces: its host name or its address
         bool is_seed = false;
-        Slots slots = Slots::never;
+        HashSlots hash_slots = HashSlots::never;
     };
 
     Known* find_locked(const detail::ServerAddress& address, std::string_view asked);
@@ -92,9 +94,9 @@ private:
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
     std::list<Known> servers_{};
-    // Which server has each slot; null if it is not known.
-    std::vector<const Known*> slots_ = std::vector<const Known*>(detail::cluster_slots);
-    std::vector<bool> moving_ = std::vector<bool>(detail::cluster_slots);
+    // Which server has each hash slot; null if it is not known.
+    std::vector<const Known*> hash_slots_ = std::vector<const Known*>(detail::hash_slot_count);
+    std::vector<bool> moving_ = std::vector<bool>(detail::hash_slot_count);
     Clock::time_point next_refresh_{};
     bool hosts_are_unknown_ = false;  // the servers name no hosts, so that of the asked one is used
 
@@ -108,7 +110,7 @@ using RedisClusters = std::vector<std::shared_ptr<RedisCluster>>;
 ///
 /// - Only extensions share a part. The requests of one round share one connection to each node, but a release
 ///   must follow its own SET (pending_replies.hpp), and also goes to nodes in back-off.
-/// - If a node is a Redis Cluster, all requests of a part have the same servers. A request whose slot is
+/// - If a node is a Redis Cluster, all requests of a part have the same servers. A request whose hash slot is
 ///   being moved is a part of its own, because only a round with one request follows redirections.
 ///
 ///     for (RequestsByServer parts{clusters, requests, tallies}; parts.next();)

@@ -2,7 +2,7 @@
 
 #include <redlock/detail/memory.hpp>
 
-#include "../round/cluster_slots.hpp"
+#include "../round/hash_slot.hpp"
 #include "../wire/causes.hpp"
 #include "redis_cluster.hpp"
 
@@ -306,9 +306,9 @@ void RoundDriver::move_to(std::size_t node, NodeGroup::Route route, detail::Pend
 
 // ---- The servers of a Redis Cluster
 
-/// If the command was not sent yet, and another server serves its slot by now, moves there, and returns true.
-/// Before that, has the list of servers brought up to date if necessary. A server that has failed is not an
-/// aim, because the present one, if it is another, may know better.
+/// If the command was not sent yet, and another server serves its hash slot by now, moves there, and returns
+/// true. Before that, has the list of servers brought up to date if necessary. A server that has failed is
+/// not an aim, because the present one, if it is another, may know better.
 bool RoundDriver::follow_servers(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     if (!round_.is_connecting(node) || contacts_[node].awaits_reply || contacts_[node].asking) return false;

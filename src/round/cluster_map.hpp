@@ -1,9 +1,9 @@
-// What the servers of a Redis Cluster say about its slots: the reply to CLUSTER NODES, which names the
-// masters with their slots, and the errors MOVED and ASK, which name the server of one slot.
+// What the servers of a Redis Cluster say about its hash slots: the reply to CLUSTER NODES, which names the
+// masters with their hash slots, and the errors MOVED and ASK, which name the server of one hash slot.
 #pragma once
 
 #include "../wire/reply.hpp"
-#include "cluster_slots.hpp"
+#include "hash_slot.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -24,20 +24,21 @@ struct ServerAddress {
     bool operator==(const ServerAddress&) const = default;
 };
 
-/// An error reply that names another server for a slot: MOVED if the slot belongs to that server, or ASK if
-/// the slot is being moved there, and the key is no longer at the server that was asked.
+/// An error reply that names another server for a hash slot: MOVED if the hash slot belongs to that server,
+/// or ASK if the hash slot is being moved there, and the key is no longer at the server that was asked.
 struct Redirection {
     bool asking = false;  ///< true for ASK: the command must be sent behind ASKING
-    std::uint16_t slot = 0;
+    std::uint16_t hash_slot = 0;
     ServerAddress to{};
 };
 
-/// A master with its slots, as CLUSTER NODES shows it.
+/// A master with its hash slots, as CLUSTER NODES shows it.
 struct ClusterMaster {
     ServerAddress address{};
-    std::string_view host_name{};                                  ///< empty if it announces none
-    std::vector<std::pair<std::uint16_t, std::uint16_t>> slots{};  ///< the first and the last slot of a range
-    bool moves_slots = false;  ///< some of its slots are being moved from it or to it
+    std::string_view host_name{};  ///< empty if it announces none
+    /// The first and the last hash slot of each range.
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> hash_slots{};
+    bool moves_hash_slots = false;  ///< some of its hash slots are being moved from it or to it
 };
 
 /// Parses "host:port". The host may be an IPv6 address without brackets, a name, empty, or '?', which means
@@ -62,22 +63,22 @@ inline std::optional<ServerAddress> parse_server_address(std::string_view text) 
 inline std::optional<Redirection> parse_redirection(std::string_view error) noexcept {
     const auto kind = cut_word(error);
     if (kind != "MOVED" && kind != "ASK") return std::nullopt;
-    const auto slot = whole_number<std::uint16_t>(cut_word(error), cluster_slots - 1);
+    const auto hash_slot = whole_number<std::uint16_t>(cut_word(error), hash_slot_count - 1);
     const auto to = parse_server_address(cut_word(error));
-    if (!slot || !to || !error.empty()) return std::nullopt;
-    return Redirection{kind == "ASK", *slot, *to};
+    if (!hash_slot || !to || !error.empty()) return std::nullopt;
+    return Redirection{kind == "ASK", *hash_slot, *to};
 }
 
-/// Parses the slots at the end of a line of CLUSTER NODES: "0-5460", "7000", or "[93->-id]" for a slot that
-/// is being moved. Ignores what it does not understand.
-inline void parse_slots(std::string_view words, ClusterMaster& master) {
+/// Parses the hash slots at the end of a line of CLUSTER NODES: "0-5460", "7000", or "[93->-id]" for a hash
+/// slot that is being moved. Ignores what it does not understand.
+inline void parse_hash_slots(std::string_view words, ClusterMaster& master) {
     while (!words.empty()) {
         auto word = cut_word(words);
-        master.moves_slots = master.moves_slots || word.starts_with('[');
+        master.moves_hash_slots = master.moves_hash_slots || word.starts_with('[');
         const bool is_range = word.find('-') != word.npos;
-        const auto first = whole_number<std::uint16_t>(cut_word(word, '-'), cluster_slots - 1);
-        const auto last = !is_range ? first : whole_number<std::uint16_t>(word, cluster_slots - 1);
-        if (first && last && *first <= *last) master.slots.emplace_back(*first, *last);
+        const auto first = whole_number<std::uint16_t>(cut_word(word, '-'), hash_slot_count - 1);
+        const auto last = !is_range ? first : whole_number<std::uint16_t>(word, hash_slot_count - 1);
+        if (first && last && *first <= *last) master.hash_slots.emplace_back(*first, *last);
     }
 }
 
@@ -94,16 +95,16 @@ inline std::optional<ClusterMaster> parse_cluster_node(std::string_view line) {
     if (!address) return std::nullopt;
     ClusterMaster master{.address = *address};
     if (const auto name = cut_word(names, ','); name.find('=') == name.npos) master.host_name = name;
-    parse_slots(line, master);
+    parse_hash_slots(line, master);
     return master;
 }
 
 /// Parses the reply to CLUSTER NODES. The result refers to the text. It is empty if the text names no master
-/// that serves a slot.
+/// that serves a hash slot.
 inline std::vector<ClusterMaster> parse_cluster_nodes(std::string_view text) {
     std::vector<ClusterMaster> masters;
     while (!text.empty()) {
-        if (auto master = parse_cluster_node(cut_word(text, '\n')); master && !master->slots.empty())
+        if (auto master = parse_cluster_node(cut_word(text, '\n')); master && !master->hash_slots.empty())
             masters.push_back(std::move(*master));
     }
     return masters;

@@ -32,8 +32,8 @@
 //                                    | drained for a minute and for the ttl of each SET on it → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late (if it
 //                                    | was refused with TRYAGAIN, as a release for each of its resources)
-//                                    | its server serves no slot of the Cluster any more → the
-//                                    | KeptReleases of the server that serves the slot now
+//                                    | its server serves no hash slot of the Cluster any more → the
+//                                    | KeptReleases of the server that serves the hash slot now
 //                                    | one of too many, sent too often, or no memory for it → dropped
 #pragma once
 

@@ -107,7 +107,7 @@ inline std::string_view hint_for(const Reply& error) noexcept {
 }
 
 /// Returns true if the server has not executed the command, because it runs a script that takes long, loads
-/// its data, or is a server of a Redis Cluster that does not serve the slot or one of its keys. An
+/// its data, or is a server of a Redis Cluster that does not serve the hash slot or one of its keys. An
 /// acquisition then needs no release, which the server would refuse as well.
 inline bool executes_nothing(const Reply& reply) noexcept {
     return std::ranges::any_of(std::array{"BUSY", "LOADING", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK"},

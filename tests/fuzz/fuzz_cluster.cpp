@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 void check_list(RedisCluster& cluster, const std::string& nodes) {
     for (const auto& master : detail::parse_cluster_nodes(nodes)) {
         require(master.address.port != 0, "a master has a port");
-        for (const auto& [first, last] : master.slots)
-            require(first <= last && last < detail::cluster_slots, "a range of slots is possible");
+        for (const auto& [first, last] : master.hash_slots)
+            require(first <= last && last < detail::hash_slot_count, "a range of slots is possible");
     }
     cluster.learn(nodes, "asked");
 }
@@ -31,13 +31,14 @@ void check_list(RedisCluster& cluster, const std::string& nodes) {
 void check_redirection(RedisCluster& cluster, std::string_view error) {
     const auto to = detail::parse_redirection(error);
     if (!to) return;
-    const auto again = std::string{to->asking ? "ASK " : "MOVED "} + std::to_string(to->slot) + " " +
+    const auto again = std::string{to->asking ? "ASK " : "MOVED "} + std::to_string(to->hash_slot) + " " +
                        std::string{to->to.host} + ":" + std::to_string(to->to.port);
     const auto same = detail::parse_redirection(again);
-    require(same && same->slot == to->slot && same->to == to->to, "a redirection can be written again");
+    require(same && same->hash_slot == to->hash_slot && same->to == to->to,
+            "a redirection can be written again");
     cluster.redirected(*to, "asked");
-    if (to->asking) return require(cluster.is_moving(to->slot), "it is moving");
-    const auto server = cluster.server_of(to->slot);
+    if (to->asking) return require(cluster.is_moving(to->hash_slot), "it is moving");
+    const auto server = cluster.server_of(to->hash_slot);
     if (cluster.servers().size() < RedisCluster::most_servers)
         require(server && server->endpoint.port == to->to.port, "the slot has moved");
 }
@@ -59,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_redirection(cluster, line.substr(1));
     }
     check_list(cluster, nodes);
-    for (std::size_t slot = 0; slot < detail::cluster_slots; slot += 97)
+    for (std::size_t slot = 0; slot < detail::hash_slot_count; slot += 97)
         (void)cluster.server_of(static_cast<std::uint16_t>(slot));
     require(cluster.servers().size() <= RedisCluster::most_servers, "the number of servers is limited");
     return 0;

@@ -17,7 +17,7 @@
 #include <redlock/redlock.hpp>
 
 #include "redis/redis_cluster.hpp"
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 #include "support/command_reader.hpp"
 #include "support/nodes_over_lanes.hpp"
 
@@ -85,7 +85,7 @@ private:
         if (words[0] == "CLUSTER") out += list();
         if (words[0] != "SET" && words[0] != "EVAL" && words[0] != "EVALSHA") return;
         ++script_.commands;
-        const auto slot = std::to_string(detail::slot_of(words[0] == "SET" ? words[1] : words[3])) + " ";
+        const auto slot = std::to_string(detail::hash_slot_of(words[0] == "SET" ? words[1] : words[3])) + " ";
         if (script_.input.empty() && number_ != 0) {
             out += "-MOVED " + slot + "127.0.0.1:7000\r\n";
             return;

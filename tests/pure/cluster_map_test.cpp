@@ -22,12 +22,12 @@ TEST(Redirections, NameASlotAndAServer) {
     const auto moved = parse_redirection("MOVED 3999 127.0.0.1:6381");
     ASSERT_TRUE(moved);
     EXPECT_FALSE(moved->asking);
-    EXPECT_EQ(moved->slot, 3999);
+    EXPECT_EQ(moved->hash_slot, 3999);
     EXPECT_EQ(moved->to, (ServerAddress{"127.0.0.1", 6381}));
     const auto ask = parse_redirection("ASK 16383 redis-2.local:7000");
     ASSERT_TRUE(ask);
     EXPECT_TRUE(ask->asking);
-    EXPECT_EQ(ask->slot, 16383);
+    EXPECT_EQ(ask->hash_slot, 16383);
     EXPECT_EQ(ask->to, (ServerAddress{"redis-2.local", 7000}));
 }
 
@@ -67,12 +67,12 @@ TEST(ClusterNodes, ListTheMastersWithTheirSlots) {
     ASSERT_THAT(masters, SizeIs(3));
     EXPECT_EQ(masters[0].address, (ServerAddress{"127.0.0.1", 30002}));
     EXPECT_EQ(masters[0].host_name, "hostname2");
-    EXPECT_THAT(masters[0].slots, ElementsAre(Pair(5461, 10922)));
-    EXPECT_FALSE(masters[0].moves_slots);
+    EXPECT_THAT(masters[0].hash_slots, ElementsAre(Pair(5461, 10922)));
+    EXPECT_FALSE(masters[0].moves_hash_slots);
     EXPECT_EQ(masters[1].host_name, "");
-    EXPECT_TRUE(masters[1].moves_slots);
+    EXPECT_TRUE(masters[1].moves_hash_slots);
     EXPECT_EQ(masters[2].address, (ServerAddress{"::1", 30001}));
-    EXPECT_THAT(masters[2].slots, ElementsAre(Pair(0, 92), Pair(94, 5460), Pair(93, 93)));
+    EXPECT_THAT(masters[2].hash_slots, ElementsAre(Pair(0, 92), Pair(94, 5460), Pair(93, 93)));
 }
 
 TEST(ClusterNodes, OfAServerThatDoesNotKnowItsAddressHaveNoHost) {

@@ -1,6 +1,6 @@
 // What a process knows about the servers of a Redis Cluster.
 #include "redis/redis_cluster.hpp"
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 
 #include <gmock/gmock.h>
 
@@ -183,7 +183,7 @@ TEST(RequestsByServer, MakesAPartForEachServer) {
 TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
     const auto cluster = std::make_shared<RedisCluster>(config_of());
     cluster->learn(two_servers, "seed");
-    cluster->redirected({ask, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster->redirected({ask, detail::hash_slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
     const std::array<std::vector<std::string>, 4> resources{{{"foo"}, {"bar"}, {"{foo}:2"}, {"{bar}:2"}}};
     std::vector<Request> requests;
     for (const auto& it : resources)
@@ -198,7 +198,7 @@ TEST(RequestsByServer, MakesAPartForEachRequestWhoseSlotIsBeingMoved) {
         return result;
     };
     EXPECT_THAT(sizes(), ElementsAre(1U, 2U, 1U));
-    cluster->redirected({moved, detail::slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
+    cluster->redirected({moved, detail::hash_slot_of("foo"), {"10.0.0.2", 7002}}, "10.0.0.1");
     EXPECT_THAT(sizes(), ElementsAre(2U, 2U));
 }
 

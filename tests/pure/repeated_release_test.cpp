@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 #include "round/kept_releases.hpp"
 
 namespace redlock::test::repeated_release_test {
@@ -867,7 +867,7 @@ struct RepeatedReleaseInACluster : testing::Test, RoundDriverWorld {
           }) {}
     /// The server redirects the next script, such as a release, to the other one.
     void redirect_once_at(std::size_t server) {
-        auto moved = "-MOVED " + std::to_string(detail::slot_of("r")) +
+        auto moved = "-MOVED " + std::to_string(detail::hash_slot_of("r")) +
                      " 127.0.0.1:" + std::to_string(2 - server) + "\r\n";
         network.server(server).refuses_command = [moved = std::move(moved)](const auto& words) mutable {
             return words.front().starts_with("EVAL") ? std::exchange(moved, {}) : "";

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 #include "wire/command_encoding.hpp"
 
 namespace redlock::sim {
@@ -208,7 +208,7 @@ std::string SimNode::redirection_of(const std::vector<std::string>& keys, bool a
     const auto missing = static_cast<std::size_t>(
         std::ranges::count_if(keys, [this](const auto& key) { return !model_.find(key, wall()); }));
     const auto to_other = [&](const std::string& error) {
-        return error + " " + std::to_string(detail::slot_of(keys.front())) +
+        return error + " " + std::to_string(detail::hash_slot_of(keys.front())) +
                " 127.0.0.1:" + std::to_string(other_->port_);
     };
     const std::string try_again = "TRYAGAIN Multiple keys request during rehashing of slot";

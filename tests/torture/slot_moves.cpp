@@ -3,7 +3,7 @@
 #include "hold_log.hpp"
 #include "resources.hpp"
 
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 #include "support/wait_until.hpp"
 
 #include <stdexcept>
@@ -38,7 +38,7 @@ void SlotMoves::move_a_slot() {
     using Servers = support::RedisClusterServers;
     ++counts_["slots moved"];
     const auto resource = static_cast<unsigned>(below(resource_count));
-    const auto slot = detail::slot_of(name_of(resource));
+    const auto slot = detail::hash_slot_of(name_of(resource));
     auto& place = places_.try_emplace(slot, slot / 5462U).first->second;
     const auto& from = servers_[place];
     place = (place + 1 + below(Servers::masters - 1)) % Servers::masters;

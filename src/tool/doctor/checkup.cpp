@@ -108,19 +108,19 @@ private:
         const auto answer = admin_.ask({"CLUSTER", "NODES"});
         cluster.list_error = error_of(answer);
         if (!answer) return;
-        cluster.unserved = detail::cluster_slots;
+        cluster.unserved = detail::hash_slot_count;
         RedisCluster servers{NodeConfig::of(admin_.endpoint(), plan_.nodes.node_timeout)};
         servers.learn(answer.reply.text, admin_.server().host);
         for (const auto& master : detail::parse_cluster_nodes(answer.reply.text)) {
-            for (const auto& [first, last] : master.slots)
+            for (const auto& [first, last] : master.hash_slots)
                 cluster.unserved -= std::min<std::size_t>(cluster.unserved, last - first + 1U);
-            const auto server = servers.server_of(master.slots.front().first);
-            if (server) check_server(server->endpoint, master.moves_slots, cluster);
+            const auto server = servers.server_of(master.hash_slots.front().first);
+            if (server) check_server(server->endpoint, master.moves_hash_slots, cluster);
         }
     }
 
-    void check_server(const Endpoint& server, bool moves_slots, ClusterFacts& cluster) const {
-        if (moves_slots) cluster.moving.push_back(server.name());
+    void check_server(const Endpoint& server, bool moves_hash_slots, ClusterFacts& cluster) const {
+        if (moves_hash_slots) cluster.moving.push_back(server.name());
         const auto error = error_of(AdminConnection{server, plan_.nodes.node_timeout}.connect());
         if (error) cluster.unreachable.push_back(server.name() + " (" + reason_of(error) + ")");
     }

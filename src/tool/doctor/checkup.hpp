@@ -77,8 +77,8 @@ struct FailoverFacts {
 struct ClusterFacts {
     std::string asked{};                     ///< that server
     NodeError list_error{};                  ///< of CLUSTER NODES
-    std::size_t unserved = 0;                ///< how many slots have no master
-    std::vector<std::string> moving{};       ///< the masters that are moving slots
+    std::size_t unserved = 0;                ///< how many hash slots have no master
+    std::vector<std::string> moving{};       ///< the masters that are moving hash slots
     std::vector<std::string> unreachable{};  ///< the masters that cannot be reached, with the reason
     std::string full_coverage{};             ///< cluster-require-full-coverage; empty if unknown
 };

@@ -23,7 +23,7 @@ public:
     std::string resource_of(std::size_t master, const std::string& prefix = "orders:") {
         for (int i = 0;; ++i) {
             auto name = prefix + std::to_string(i);
-            if (&first_master_of(detail::slot_of(name)) == &(*this)[master]) return name;
+            if (&first_master_of(detail::hash_slot_of(name)) == &(*this)[master]) return name;
         }
     }
 
@@ -33,7 +33,7 @@ public:
             for (std::size_t i = 0; i < masters; ++i) {
                 const auto list = (*this)[i].command({"CLUSTER", "NODES"});
                 for (const auto& it : detail::parse_cluster_nodes(list))
-                    for (const auto& [first, last] : it.slots)
+                    for (const auto& [first, last] : it.hash_slots)
                         if (first <= slot && slot <= last && it.address.port != master.port()) return false;
             }
             return true;

@@ -63,8 +63,8 @@ TEST_F(OnACluster, AWatchdogExtendsTheLocksOfAllServers) {
         locks.push_back(world.lock("orders:" + std::to_string(i), {.ttl = 4s, .watchdog = &watchdog}));
         ASSERT_THAT(locks.back().acquire(), Succeeds());
     }
-    RedisClusterServers::move_slot(detail::slot_of(world.resource_of(0)), world[0], world[1]);
-    RedisClusterServers::begin_move(detail::slot_of(world.resource_of(2)), world[2], world[1]);
+    RedisClusterServers::move_slot(detail::hash_slot_of(world.resource_of(0)), world[0], world[1]);
+    RedisClusterServers::begin_move(detail::hash_slot_of(world.resource_of(2)), world[2], world[1]);
     RedisClusterServers::move_key(world.resource_of(2), world[2], world[1]);
     std::this_thread::sleep_for(6s);
     for (auto& lock : locks) EXPECT_TRUE(lock.valid()) << lock.resource();
@@ -78,7 +78,7 @@ TEST_F(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     const auto moved = world.resource_of(1);
     ASSERT_THAT(world.lock(moved).acquire(), Succeeds());
-    RedisClusterServers::move_slot(detail::slot_of(moved), world[1], world[2]);
+    RedisClusterServers::move_slot(detail::hash_slot_of(moved), world[1], world[2]);
     const ForkedChild child{[&](auto report) {
         auto own = world.lock(moved);
         report(own.acquire() && own.release() ? "locked" : "failed");
@@ -111,7 +111,7 @@ TEST_F(OnACluster, ALoopLocksAndItsWatchdogExtends) {
                                         LockOptions{.ttl = 4s, .watchdog = loop_watchdog()});
         ASSERT_THAT(client.acquire(lock), Succeeds());
     }
-    RedisClusterServers::move_slot(detail::slot_of(world.resource_of(0)), world[0], world[1]);
+    RedisClusterServers::move_slot(detail::hash_slot_of(world.resource_of(0)), world[0], world[1]);
     const auto end = boot_clock().now() + 6s;
     ASSERT_TRUE(client.run_until([&] { return boot_clock().now() >= end; }));
     for (auto& lock : locks) EXPECT_TRUE(lock.valid());

@@ -7,7 +7,7 @@
 namespace redlock::test::routing_live_test {
 namespace {
 
-using detail::slot_of;
+using detail::hash_slot_of;
 
 std::vector<std::string> verbs_of(const CommandMonitor& monitor) {
     std::vector<std::string> verbs;
@@ -57,7 +57,7 @@ TEST_F(OnACluster, TheListComesFromAnySeedThatAnswers) {
 TEST_F(OnACluster, AMovedSlotIsFoundAtOnceAndRemembered) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
-    RedisClusterServers::move_slot(slot_of(resource), world[0], world[1]);
+    RedisClusterServers::move_slot(hash_slot_of(resource), world[0], world[1]);
     auto lock = world.lock(resource);
     ASSERT_THAT(lock.try_acquire(), Succeeds());
     EXPECT_EQ(holder(world[1], resource), lock.owner());
@@ -76,8 +76,8 @@ TEST_F(OnACluster, AHeldLockSurvivesTheMoveOfItsSlot) {
             std::ranges::find_if(world, [&](auto& it) { return holder(it, resource) == lock.owner(); }) -
             world.begin());
         ASSERT_LT(from, world.masters);
-        RedisClusterServers::move_slot(slot_of(resource), world[from], world[to]);
-        ASSERT_TRUE(world.all_know(slot_of(resource), world[to]));
+        RedisClusterServers::move_slot(hash_slot_of(resource), world[from], world[to]);
+        ASSERT_TRUE(world.all_know(hash_slot_of(resource), world[to]));
         EXPECT_THAT(world.lock(resource).try_acquire(), FailsWith(Errc::held_by_other));
         EXPECT_THAT(lock.extend(), Succeeds());
         EXPECT_THAT(lock.release(), Succeeds());
@@ -89,7 +89,7 @@ TEST_F(OnACluster, AHeldLockSurvivesTheMoveOfItsSlot) {
 TEST_F(OnACluster, ALockIsAcquiredAndReleasedWhileItsSlotIsBeingMoved) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
-    RedisClusterServers::begin_move(slot_of(resource), world[0], world[1]);
+    RedisClusterServers::begin_move(hash_slot_of(resource), world[0], world[1]);
     auto lock = world.lock(resource, {.ttl = 1min});
     const CommandMonitor monitor{world[1]};
     ASSERT_THAT(lock.try_acquire(), Succeeds());
@@ -106,7 +106,7 @@ TEST_F(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) 
     const std::vector<std::string> resources{"{" + tag + "}:1", "{" + tag + "}:2"};
     Lock lock{world.nodes, resources, {.ttl = 10min}};
     ASSERT_THAT(lock.try_acquire(), Succeeds());
-    RedisClusterServers::begin_move(slot_of(tag), world[0], world[1]);
+    RedisClusterServers::begin_move(hash_slot_of(tag), world[0], world[1]);
     RedisClusterServers::move_key(resources[1], world[0], world[1]);
     Lock other{world.nodes, resources, {.ttl = 10min}};
     const auto refused = other.try_acquire();
@@ -126,7 +126,7 @@ TEST_F(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
     const auto resource = world.resource_of(0);
     auto lock = world.lock(resource, {.ttl = 10min});
     ASSERT_THAT(lock.try_acquire(), Succeeds());
-    RedisClusterServers::move_slot(slot_of(resource), world[0], world[1]);
+    RedisClusterServers::move_slot(hash_slot_of(resource), world[0], world[1]);
     lock.unlock();
     EXPECT_TRUE(wait_until([&] {
         (void)world.lock(world.resource_of(2)).try_acquire();
@@ -137,14 +137,14 @@ TEST_F(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
 TEST(ACluster, TheLastReleaseFollowsItsSlotWhenTheNodesAreDestroyed) {
     RedisClusterServers servers;
     const std::string resource = "foo";
-    auto& from = servers.first_master_of(slot_of(resource));
+    auto& from = servers.first_master_of(hash_slot_of(resource));
     auto& to = servers[0];  // is no seed, and the client has not used it
     ASSERT_NE(&from, &to);
     {
         RedisNodes nodes{{"redis+cluster://" + from.name()}, {.node_timeout = 2s}};
         Lock lock{nodes, resource, {.ttl = 10min}};
         ASSERT_THAT(lock.try_acquire(), Succeeds());
-        RedisClusterServers::move_slot(slot_of(resource), from, to);
+        RedisClusterServers::move_slot(hash_slot_of(resource), from, to);
         lock.unlock();
     }
     EXPECT_EQ(holder(to, resource), "(nil)");
@@ -156,7 +156,7 @@ TEST_F(OnACluster, AServerMayLeaveOutTheHost) {
                   "OK");
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
-    RedisClusterServers::move_slot(slot_of(resource), world[0], world[1]);
+    RedisClusterServers::move_slot(hash_slot_of(resource), world[0], world[1]);
     auto lock = world.lock(resource);
     EXPECT_THAT(lock.try_acquire(), Succeeds());
     EXPECT_THAT(lock.release(), Succeeds());
@@ -182,7 +182,7 @@ TEST_F(OnACluster, WithoutTheListTheServersAreFoundByMoved) {
 TEST_F(OnACluster, ASlotWithoutAMasterIsATransientFailure) {
     ASSERT_TRUE(world.warm_up());
     const auto resource = world.resource_of(0);
-    const auto slot = std::to_string(slot_of(resource));
+    const auto slot = std::to_string(hash_slot_of(resource));
     ASSERT_EQ(world[0].command({"CLUSTER", "DELSLOTS", slot}), "OK");
     const auto result = world.lock(resource).try_acquire();
     EXPECT_THAT(result, Reports(0, Errc::server_busy));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "round/cluster_slots.hpp"
+#include "round/hash_slot.hpp"
 
-namespace redlock::detail::cluster_slots_test {
+namespace redlock::detail::hash_slot_test {
 namespace {
 
 using testing::AllOf;
@@ -15,16 +15,16 @@ using testing::Optional;
 
 // The numbers are those of CLUSTER KEYSLOT.
 TEST(SlotOf, IsTheOneOfRedis) {
-    EXPECT_EQ(slot_of("123456789"), 0x31C3);
-    EXPECT_EQ(slot_of("foo"), 12182);
-    EXPECT_EQ(slot_of("bar"), 5061);
-    EXPECT_EQ(slot_of("somekey"), 11058);
-    EXPECT_EQ(slot_of("\xff\xfe"), 3374);
+    EXPECT_EQ(hash_slot_of("123456789"), 0x31C3);
+    EXPECT_EQ(hash_slot_of("foo"), 12182);
+    EXPECT_EQ(hash_slot_of("bar"), 5061);
+    EXPECT_EQ(hash_slot_of("somekey"), 11058);
+    EXPECT_EQ(hash_slot_of("\xff\xfe"), 3374);
 }
 
 TEST(SlotOf, DependsOnTheHashTagOnly) {
-    EXPECT_EQ(slot_of("{foo}:1"), slot_of("foo"));
-    EXPECT_EQ(slot_of("orders:{foo}:2{bar}"), slot_of("foo"));
+    EXPECT_EQ(hash_slot_of("{foo}:1"), hash_slot_of("foo"));
+    EXPECT_EQ(hash_slot_of("orders:{foo}:2{bar}"), hash_slot_of("foo"));
     EXPECT_EQ(hashed_part("foo{}{bar}"), "foo{}{bar}");
     EXPECT_EQ(hashed_part("foo{{bar}}zap"), "{bar");
     EXPECT_EQ(hashed_part("foo}{bar}"), "bar");
@@ -35,7 +35,7 @@ TEST(Names, KeepTheirKeysTogether) {
     for (const std::string name : {"orders", "orders:{42}", "{x}", "{x}y", "a{b", "a}{b}", "{{x}}"}) {
         EXPECT_TRUE(keeps_keys_together(name));
         for (const auto kind : {KeyKind::queue, KeyKind::description, KeyKind::readers, KeyKind::counter})
-            EXPECT_EQ(slot_of(key_of(kind, name).text()), slot_of(name)) << name;
+            EXPECT_EQ(hash_slot_of(key_of(kind, name).text()), hash_slot_of(name)) << name;
     }
 }
 
@@ -54,4 +54,4 @@ TEST(ResourcesInACluster, MustBeInOneSlot) {
 }
 
 }  // namespace
-}  // namespace redlock::detail::cluster_slots_test
+}  // namespace redlock::detail::hash_slot_test
