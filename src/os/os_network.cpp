@@ -20,14 +20,14 @@ namespace redlock {
 // ---- Descriptors
 
 OpenDescriptors::~OpenDescriptors() {
-    for (auto* slot = first_.load(); slot != nullptr;) delete std::exchange(slot, slot->next);
+    for (auto* entry = first_.load(); entry != nullptr;) delete std::exchange(entry, entry->next);
 }
 
-/// Returns a slot that no other thread uses until `fd` is stored in it.
-OpenDescriptors::Slot& OpenDescriptors::claim_slot() {
-    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
-        if (int free = none; slot->fd.compare_exchange_strong(free, claimed)) return *slot;
-    auto* const mine = new Slot{.fd = claimed, .next = first_.load()};
+/// Returns an entry that no other thread uses until `fd` is stored in it.
+OpenDescriptors::Entry& OpenDescriptors::claim_entry() {
+    for (auto* entry = first_.load(); entry != nullptr; entry = entry->next)
+        if (int free = none; entry->fd.compare_exchange_strong(free, claimed)) return *entry;
+    auto* const mine = new Entry{.fd = claimed, .next = first_.load()};
     while (!first_.compare_exchange_weak(mine->next, mine)) {
     }
     return *mine;
@@ -36,23 +36,23 @@ OpenDescriptors::Slot& OpenDescriptors::claim_slot() {
 void OpenDescriptors::add(int fd) {
     struct stat file {};
     (void)::fstat(fd, &file);  // cannot fail, because the descriptor is open
-    auto& slot = claim_slot();
-    slot.device = file.st_dev;
-    slot.inode = file.st_ino;
-    slot.fd = fd;
+    auto& entry = claim_entry();
+    entry.device = file.st_dev;
+    entry.inode = file.st_ino;
+    entry.fd = fd;
 }
 
 void OpenDescriptors::remove(int fd) noexcept {
-    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
-        if (int noted = fd; slot->fd.compare_exchange_strong(noted, none)) return;
+    for (auto* entry = first_.load(); entry != nullptr; entry = entry->next)
+        if (int noted = fd; entry->fd.compare_exchange_strong(noted, none)) return;
 }
 
 void OpenDescriptors::close_all() noexcept {
-    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next) {
-        const int noted = slot->fd.exchange(none);
+    for (auto* entry = first_.load(); entry != nullptr; entry = entry->next) {
+        const int noted = entry->fd.exchange(none);
         struct stat file {};
-        if (noted >= 0 && ::fstat(noted, &file) == 0 && file.st_dev == slot->device &&
-            file.st_ino == slot->inode)
+        if (noted >= 0 && ::fstat(noted, &file) == 0 && file.st_dev == entry->device &&
+            file.st_ino == entry->inode)
             ::close(noted);
     }
 }

@@ -37,17 +37,17 @@ public:
 private:
     static constexpr int none = -1;
     static constexpr int claimed = -2;
-    struct Slot {
-        std::atomic<int> fd;  // `none` if the slot is free, `claimed` while add() fills it
+    struct Entry {
+        std::atomic<int> fd;  // `none` if the entry is free, `claimed` while add() fills it
         dev_t device = 0;
         ino_t inode = 0;
-        Slot* next = nullptr;
+        Entry* next = nullptr;
     };
 
-    Slot& claim_slot();
+    Entry& claim_entry();
 
     const std::int64_t process_ = this_process();
-    std::atomic<Slot*> first_{nullptr};  // no slot is removed
+    std::atomic<Entry*> first_{nullptr};  // no entry is removed
 };
 
 class OsNetwork final : public Network {

@@ -139,15 +139,15 @@ public:
     /// Adds an entry. Used without add() for a command that no later command has to follow, such as those of
     /// Connection::send_words().
     PendingReply& add_other(const Requester* requester) {
-        if (size_ == slots_.size()) grow();
+        if (size_ == ring_.size()) grow();
         return clear(at(size_++), requester);
     }
 
     /// Adds the entry of a command of the handshake. It is sent before the commands that are queued already.
     /// Requires that no entry is answered.
     void add_first() {
-        if (size_ == slots_.size()) grow();
-        first_ = (first_ + slots_.size() - 1) % slots_.size();
+        if (size_ == ring_.size()) grow();
+        first_ = (first_ + ring_.size() - 1) % ring_.size();
         --first_number_;
         ++size_;
         clear(at(0), nullptr).handshake = true;
@@ -183,7 +183,7 @@ public:
     }
 
     /// Returns the oldest answered entry, or null.
-    const PendingReply* answer() const noexcept { return answered_ > 0 ? &slots_[first_] : nullptr; }
+    const PendingReply* answer() const noexcept { return answered_ > 0 ? &ring_[first_] : nullptr; }
 
     /// Removes the oldest answered entry if its reply is for this requester, and returns it. Otherwise
     /// returns null. The entry is valid until the next command is sent.
@@ -232,17 +232,17 @@ private:
         return it;
     }
 
-    PendingReply& at(std::size_t index) noexcept { return slots_[slot_of(index)]; }
-    const PendingReply& at(std::size_t index) const noexcept { return slots_[slot_of(index)]; }
-    std::size_t slot_of(std::size_t index) const noexcept {
-        const auto slot = first_ + index;
-        return slot < slots_.size() ? slot : slot - slots_.size();
+    PendingReply& at(std::size_t index) noexcept { return ring_[position_of(index)]; }
+    const PendingReply& at(std::size_t index) const noexcept { return ring_[position_of(index)]; }
+    std::size_t position_of(std::size_t index) const noexcept {
+        const auto position = first_ + index;
+        return position < ring_.size() ? position : position - ring_.size();
     }
 
     void grow() {
         std::vector<PendingReply> larger(std::max<std::size_t>(4, 2 * size_));
         for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(at(i));
-        slots_ = std::move(larger);
+        ring_ = std::move(larger);
         first_ = 0;
     }
 
@@ -250,15 +250,15 @@ private:
         --size_;
         --answered_;
         ++first_number_;
-        // An empty queue begins again at the first slot, so that few slots need memory for texts.
-        first_ = size_ == 0 ? 0 : slot_of(1);
+        // An empty queue begins again at the first position, so that few entries need memory for texts.
+        first_ = size_ == 0 ? 0 : position_of(1);
     }
 
     void remove_late() noexcept {
-        while (answered_ > 0 && !slots_[first_].requester) remove_first();
+        while (answered_ > 0 && !ring_[first_].requester) remove_first();
     }
 
-    std::vector<PendingReply> slots_{};  // a ring; `first_` is the slot of the oldest entry
+    std::vector<PendingReply> ring_{};  // `first_` is the position of the oldest entry
     std::size_t first_ = 0;
     std::size_t size_ = 0;
     std::size_t answered_ = 0;
