@@ -1,4 +1,4 @@
-// The watchdog of a thread: takes the turns of a RenewalQueue, and blocks while it makes a round.
+// The watchdog of a thread: makes the passes of a RenewalQueue, and blocks while it makes a round.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -27,46 +27,46 @@ public:
 
     void remove(const Acquisition& acquisition) noexcept override {
         const auto ended = queue_.remove(acquisition);
-        // A callback in the thread that takes the turns must not wait for the end of its own turn. If it is a
-        // callback of an Observer, which is called at the end of a round, all extensions were sent before.
+        // A callback in the thread that makes the passes must not wait for the end of its own pass. If it is
+        // a callback of an Observer, which is called at the end of a round, all extensions were sent before.
         if (renewal_context().renewals == this) return;
         while (ended.stop_possible() && !ended.stop_requested()) clock().sleep_until(Clock::never(), ended);
     }
 
-    /// Returns true if there is no lease, and no turn is under way.
+    /// Returns true if there is no lease, and no pass is under way.
     bool idle() const noexcept {
         const std::lock_guard guard{mutex_};
-        return queue_.empty() && wakeup_at_ != in_turn;
+        return queue_.empty() && wakeup_at_ != in_pass;
     }
 
-    /// Takes turns until a stop is requested on `stop`.
+    /// Makes passes until a stop is requested on `stop`.
     void run(const std::stop_token& stop) {
         const std::stop_callback interrupt{stop, [this] {
                                                const std::lock_guard guard{mutex_};
                                                wake_.request_stop();
                                            }};
         while (!stop.stop_requested()) {
-            (void)turn();
+            (void)make_pass();
             const auto [until, token] = next_wakeup(stop);
             clock().sleep_until(until, token);
         }
     }
 
-    /// Takes one turn: reports the losses that are due; if there are none, makes one round of extensions.
-    /// Returns when the next turn is due.
-    Clock::time_point turn() {
+    /// Makes one pass: reports the losses that are due; if there are none, makes one round of extensions.
+    /// Returns when the next pass is due.
+    Clock::time_point make_pass() {
         const RenewalScope scope{{.renewals = this}};
-        wake_up_at(in_turn);
+        wake_up_at(in_pass);
         if (!queue_.report_losses() && queue_.begin_batch())
             queue_.go_on([](RenewalQueue::Batch& batch) {
                 batch.nodes().ask(batch.requests, batch.limits, batch.tallies);
                 return true;
             });
-        return wake_up_at(queue_.next_turn());
+        return wake_up_at(queue_.next_pass());
     }
 
 private:
-    static constexpr auto in_turn = Clock::time_point::min();
+    static constexpr auto in_pass = Clock::time_point::min();
 
     /// Sets the instant of the next wake-up, and returns it.
     Clock::time_point wake_up_at(Clock::time_point instant) noexcept {
@@ -74,11 +74,11 @@ private:
         return wakeup_at_ = instant;
     }
 
-    /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
+    /// Returns when the next pass is due, and a token that ends the sleep before. If there is no memory for a
     /// new token, returns a short sleep instead.
     std::pair<Clock::time_point, std::stop_token> next_wakeup(const std::stop_token& stop) {
         const std::lock_guard guard{mutex_};
-        wakeup_at_ = queue_.next_turn();
+        wakeup_at_ = queue_.next_pass();
         if (wake_.stop_requested() && !has_memory_for([this] { wake_ = std::stop_source{}; }))
             return {std::min(wakeup_at_, clock().now() + std::chrono::milliseconds{10}), stop};
         if (stop.stop_requested()) wake_.request_stop();
@@ -89,8 +89,8 @@ private:
 
     // Guarded by mutex_, which is never held during a round, a wait or a callback
     mutable std::mutex mutex_{};
-    std::stop_source wake_{};                       // ends the sleep before the next turn
-    Clock::time_point wakeup_at_ = Clock::never();  // `in_turn` while a turn is under way
+    std::stop_source wake_{};                       // ends the sleep before the next pass
+    Clock::time_point wakeup_at_ = Clock::never();  // `in_pass` while a pass is under way
 };
 
 }  // namespace redlock::detail

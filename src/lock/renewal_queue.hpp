@@ -6,7 +6,7 @@
 // - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
 //
 // renewal_plan.hpp decides when a lease is due, and lease_state.hpp decides what a round means for it. A
-// *turn* of the queue reports losses, or makes one round for a *batch* of leases. A lease is *in flight*
+// *pass* of the queue reports losses, or makes one round for a *batch* of leases. A lease is *in flight*
 // while the round of its batch is under way.
 #pragma once
 
@@ -59,7 +59,7 @@ public:
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
 
-    /// Begins to extend an acquisition, see Renewer::add(). Returns when its next turn is due.
+    /// Begins to extend an acquisition, see Renewer::add(). Returns when its next pass is due.
     Clock::time_point add(Acquisition acquisition) {
         const auto plan = acquisition.state->plan(acquisition.number);
         if (plan.next() == Clock::never())
@@ -88,10 +88,10 @@ public:
         return entries_.empty();
     }
 
-    // ---- The parts of a turn, for the thread that takes the turns.
+    // ---- The parts of a pass, for the thread that makes the passes.
 
-    /// Returns when the next turn is due.
-    Clock::time_point next_turn() const noexcept { return earliest(&RenewalPlan::next); }
+    /// Returns when the next pass is due.
+    Clock::time_point next_pass() const noexcept { return earliest(&RenewalPlan::next); }
 
     /// Returns when the next loss is due, unless its lease is extended before.
     Clock::time_point next_loss() const noexcept { return earliest(&RenewalPlan::notify_at); }
@@ -248,7 +248,7 @@ private:
     // Guarded by mutex_, which is never held during a callback
     mutable std::mutex mutex_{};
     std::vector<Entry> entries_{};
-    std::optional<Batch> batch_{};  // is set and reset by the thread that takes the turns
+    std::optional<Batch> batch_{};  // is set and reset by the thread that makes the passes
 };
 
 }  // namespace redlock::detail

@@ -28,7 +28,7 @@ RenewalContext& renewal_context() noexcept {
 }  // namespace detail
 
 class Watchdog::Impl : detail::NotCopied {
-    /// A BlockingRenewals and the thread that takes its turns.
+    /// A BlockingRenewals and the thread that makes its passes.
     struct Worker : detail::NotCopied {
         explicit Worker(Clock& clock) : renewals(std::make_shared<detail::BlockingRenewals>(clock)) {
             const ScopedSignalBlock blocked;

@@ -52,8 +52,8 @@ void Context::on_wake() {
     scheduler_->run();
 }
 
-/// The round of the watchdog must end before detach(). Each member is taken from the list before its turn,
-/// because the end of an operation can destroy other members.
+/// The round of the watchdog must end before detach(). Each member is taken from the list before its
+/// operation ends, because the end of an operation can destroy other members.
 void Context::shut_down() noexcept {
     if (is_shut_down() || !in_owning_process()) return;
     loop_->set_handler(nullptr);

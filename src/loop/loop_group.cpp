@@ -180,7 +180,7 @@ void LoopGroup::detach() noexcept {
     for (const auto& pool : group_.listeners()) pool->drop_all();
     network_.watches().detach();
     watched_.clear();
-    SchedulerOwner::scheduler->set_end_of_turn(nullptr);
+    SchedulerOwner::scheduler->set_end_of_pass(nullptr);
     detached_at_ = clock().now();
     (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
         (void)NodeGroup::send_the_rest(std::array{&group_}, clock().now() + std::chrono::milliseconds{1},

@@ -45,7 +45,7 @@ struct SchedulerOwner {
     const std::shared_ptr<Scheduler> scheduler;
 };
 
-/// As a task, it ends each turn of the loop: it writes the commands that the rounds of the turn have
+/// As a task, it ends each pass of the loop: it writes the commands that the rounds of the pass have
 /// collected, and watches the connections.
 class LoopGroup final : public Rounds, SchedulerOwner, Task, public std::enable_shared_from_this<LoopGroup> {
 public:
@@ -58,9 +58,9 @@ public:
           former_(std::move(former)),
           network_(loop, std::move(system)),
           group_(configs, options, network_) {
-        SchedulerOwner::scheduler->set_end_of_turn(this);
+        SchedulerOwner::scheduler->set_end_of_pass(this);
     }
-    ~LoopGroup() override { SchedulerOwner::scheduler->set_end_of_turn(nullptr); }
+    ~LoopGroup() override { SchedulerOwner::scheduler->set_end_of_pass(nullptr); }
 
     std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                         const RoundLimits& limits, std::span<Tally> tallies) override;

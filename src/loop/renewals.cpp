@@ -24,7 +24,7 @@ void Renewals::add(detail::Acquisition acquisition) {
 /// instant.
 void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
     (void)queue_.remove(acquisition);
-    if (!queue_.has_batch()) wake_at(queue_.next_turn());
+    if (!queue_.has_batch()) wake_at(queue_.next_pass());
 }
 
 /// First goes on with the round, and then reports losses. In the other order, a lease could be reported as
@@ -36,7 +36,7 @@ void Renewals::proceed() {
     if (queue_.has_batch())
         wake_by(queue_.next_loss());
     else
-        wake_at(queue_.next_turn());
+        wake_at(queue_.next_pass());
 }
 
 void Renewals::go_on() {

@@ -1,5 +1,5 @@
-// The watchdog of an event loop: takes the turns of a RenewalQueue, and makes the rounds in steps. It reports
-// losses also while a round is under way.
+// The watchdog of an event loop: makes the passes of a RenewalQueue, and makes the rounds in steps. It
+// reports losses also while a round is under way.
 #pragma once
 
 #include <redlock/detail/renewer.hpp>

@@ -1,7 +1,7 @@
 // The limit of the rounds that are under way in one event loop. They share one connection to each node.
-// Without a limit, the commands of 10,000 operations that begin at the same time would wait for their turn on
-// the connection while the node_timeout of their rounds passes. The watchdog of the loop makes one round at a
-// time, and needs no place. Otherwise leases would be lost while operations wait.
+// Without a limit, the commands of 10,000 operations that begin at the same time would wait on the connection
+// while the node_timeout of their rounds passes. The watchdog of the loop makes one round at a time, and
+// needs no place. Otherwise leases would be lost while operations wait.
 #pragma once
 
 #include <redlock/detail/linked_list.hpp>

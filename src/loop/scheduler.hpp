@@ -68,8 +68,8 @@ public:
     /// Is called when the loop has called EventLoop::wake(), before run().
     void woken() noexcept { wakes_at_ = Clock::never(); }
 
-    /// Sets a task that run() calls behind all others, so that it ends the turn of the loop; null for none.
-    void set_end_of_turn(Task* task) noexcept { last_ = task; }
+    /// Sets a task that run() calls behind all others, so that it ends the pass of the loop; null for none.
+    void set_end_of_pass(Task* task) noexcept { last_ = task; }
 
     /// Ends the use of the loop. Tasks are not called any more.
     void detach() noexcept;
@@ -137,22 +137,22 @@ inline Clock::time_point Task::now() const noexcept {
 
 inline void Scheduler::run() {
     if (std::exchange(running_, true)) return;
-    struct Turn {
+    struct Pass {
         Scheduler& it;
         Tasks tasks{};
-        ~Turn() {  // The tasks that were not called are the first of the next turn.
+        ~Pass() {  // The tasks that were not called are the first of the next pass.
             tasks.add_all(it.queue_);
             it.queue_.add_all(tasks);
             it.running_ = false;
             it.set_wake_up();
         }
     };
-    Turn turn{*this};
+    Pass pass{*this};
     const auto now = clock_.now();
     while (!timers_.empty() && timers_.begin()->first <= now) timers_.begin()->second->wake();
-    turn.tasks.add_all(queue_);
-    while (may_go_on() && !turn.tasks.empty()) {
-        auto& task = *turn.tasks.take();
+    pass.tasks.add_all(queue_);
+    while (may_go_on() && !pass.tasks.empty()) {
+        auto& task = *pass.tasks.take();
         if (&task == last_)
             queue_.add(task);
         else

@@ -265,7 +265,7 @@ std::size_t Lane::new_rounds() const {
 
 void Lane::lead(Asker& own) noexcept {
     try {
-        while (!make_turn(own)) continue;
+        while (!make_pass(own)) continue;
     } catch (...) {  // no memory
         end_without_memory(own);
     }
@@ -280,7 +280,7 @@ void Lane::stop_leading() noexcept {
 }
 
 /// Returns true if the round of the leader has ended.
-bool Lane::make_turn(Asker& own) {
+bool Lane::make_pass(Asker& own) {
     // A server may have closed a connection since the last round. If somebody has read within the last
     // millisecond, this read is left out.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
@@ -300,7 +300,7 @@ bool Lane::make_turn(Asker& own) {
 }
 
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
-/// collected, so the leader need not begin another turn. Returns false, without blocking, in all other cases.
+/// collected, so the leader need not begin another pass. Returns false, without blocking, in all other cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
     if (!is_private_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
@@ -320,7 +320,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
         begun.add_all(inbox_);
     }
-    stalled_ = false;  // this turn shows that the leader has a processor
+    stalled_ = false;  // this pass shows that the leader has a processor
     if (unanswered_.any_left()) end_left();
     while (auto* const asker = begun.first()) begin(*asker);
 }
@@ -400,7 +400,7 @@ void Lane::poll(Clock::time_point until) {
 }
 
 /// Reads from the connections whose entries are ready. Without memory for a release that is to be sent again,
-/// a later turn tries again.
+/// a later pass tries again.
 void Lane::take_ready() {
     last_read_ = network_.clock().now();
     (void)detail::has_memory_for([this] { group_.take_ready(entries_, last_read_); });
@@ -502,7 +502,7 @@ auto Lane::hand_over() noexcept -> Rest {
             successor.reset(name_successor_locked());
             if (!successor && !inbox_.empty()) continue;  // the threads of all its rounds have left
             is_led_ = successor != nullptr;
-            stalled_ = false;  // without a leader, no turn would follow
+            stalled_ = false;  // without a leader, no pass would follow
         }
         if (!successor) return rest;
         successor->notify();

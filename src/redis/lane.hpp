@@ -2,7 +2,7 @@
 // blocks until it has ended.
 //
 // A thread that finds nobody on the lane is its *leading thread* (here also *leader*, unlike the class
-// Leader). It alone uses the connections. In each turn, it begins the new rounds, writes their commands
+// Leader). It alone uses the connections. In each pass, it begins the new rounds, writes their commands
 // together, waits for replies, and continues with the rounds that have got one. There are two kinds of lanes:
 //
 //     lane   | rounds that the leader makes
@@ -125,7 +125,7 @@ public:
     }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
-    /// Returns true if a thread has waited for the leader in vain, and the leader has neither made a turn
+    /// Returns true if a thread has waited for the leader in vain, and the leader has neither made a pass
     /// since nor stopped leading.
     bool is_stalled() const noexcept { return stalled_; }
 
@@ -161,7 +161,7 @@ private:
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
                      std::error_code cause) const;
     void lead(Asker& own) noexcept;
-    bool make_turn(Asker& own);
+    bool make_pass(Asker& own);
     void begin_new_rounds(const Asker* own);
     void begin(Asker& asker) noexcept;
     void advance(Asker& asker) noexcept;
@@ -196,7 +196,7 @@ private:
     // Guarded by mutex_. The leader, which alone changes is_private_ and wakeup_, reads them without it.
     bool is_led_ = false;
     bool is_private_ = false;  // the leader may block in a recv(), so that it sees no new round
-    // Made in the first turn. Null if there was no descriptor left, and on most lanes (rule 2).
+    // Made in the first pass. Null if there was no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
     std::vector<std::unique_ptr<Asker>> free_{};  // they are used again

@@ -37,7 +37,7 @@ void Lanes::close(std::span<NodeGroup* const> others) noexcept {
 
 // ---- The choice of a lane
 
-/// Returns true if the calling thread takes a turn of a watchdog. This is known from a thread-local variable.
+/// Returns true if the calling thread makes a pass of a watchdog. This is known from a thread-local variable.
 static bool in_watchdog() noexcept {
     return detail::renewal_context().renewals != nullptr;
 }

@@ -136,7 +136,7 @@ Clock::time_point Node::blocking_receive(Link& link) {
 }
 
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
-    // This function is called in each turn. Mostly there is nothing to do. If nothing has to be swept, all
+    // This function is called in each pass. Mostly there is nothing to do. If nothing has to be swept, all
     // links are current, so there is one at most.
     if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);

@@ -10,12 +10,12 @@
 //     ---------------------------------------------+-----------------------------------------------------
 //     a round begins, and the node is a Cluster    | leave_former_server()
 //     a round chooses a server of the Cluster      | binding_command_of(), trusted()
-//     in each turn, after the rounds were          | write_collected(), append_poll_entries(), then
+//     in each pass, after the rounds were          | write_collected(), append_poll_entries(), then
 //     continued                                    | take_ready() for each connection that is ready
 //     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of them
 //     a round has ended                            | add_late_replies()
 //     the leader stops leading                     | write_all(), lacks_connection()
-//     in the background, in each turn of a loop    | check_silence()
+//     in the background, in each pass of a loop    | check_silence()
 //     a loop has been idle for the longest ttl     | give_up_unwritten()
 //     at the end of the lane or the loop           | append_unfinished(), leave_forgotten(),
 //                                                  | close_connections()

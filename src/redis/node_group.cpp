@@ -120,7 +120,7 @@ NodeGroup::Route NodeGroup::route_in_cluster(std::size_t index, const Command& c
     if (other != servers.end()) return {&node_of(index, *other)};
     // All have failed. They are tried in turn, because any of them can name the server of the hash slot.
     for (std::size_t i = 0; i < servers.size(); ++i) {
-        const auto& server = servers[turn_++ % servers.size()];
+        const auto& server = servers[next_server_++ % servers.size()];
         if (server->server->health(now).probe_due) return {&node_of(index, server)};
     }
     return {serving ? serving : nodes_[index]};

@@ -66,7 +66,7 @@ public:
     /// many.
     Node* redirected(const Node& from, const detail::Redirection& to);
 
-    // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each turn, it
+    // ---- For an event loop or a leading thread (Lane), whose rounds share connections. In each pass, it
     // continues with its rounds, calls write_collected(), waits for the poll entries, and calls take_ready().
 
     /// See Node::write_collected().
@@ -97,8 +97,8 @@ public:
     /// being made.
     Clock::duration longest_round(detail::KeyEffect effect, const RoundLimits& limits) const noexcept {
         if (!limits.awaits_answers) return node_timeout() / 8;
-        const bool in_turn = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
-        return node_timeout() * (in_turn ? static_cast<int>(nodes().size()) : 1);
+        const bool one_by_one = effect == detail::KeyEffect::acquires && options_.round == Round::sequential;
+        return node_timeout() * (one_by_one ? static_cast<int>(nodes().size()) : 1);
     }
     /// Sends the unsent releases of all groups, and waits for the replies to all releases. The network of the
     /// first group must be able to wait for the connections of all. Blocks until `deadline` at most. Requires
@@ -131,7 +131,7 @@ private:
     std::vector<Node*> nodes_{};
     std::vector<std::unique_ptr<ListenerPool>> listeners_{};
 
-    std::size_t turn_ = 0;  // of the server that is tried next if all have failed
+    std::size_t next_server_ = 0;  // the one that is tried if all have failed
     bool closed_ = false;
 };
 

@@ -9,7 +9,7 @@
  * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under the
  *    mutex. Otherwise it sleeps.
  * 2. If a round was the first in the inbox, and is still there after a bounded time, its thread wakes the leader.
- * 3. The leader alone uses the connection. In each turn, it takes the whole inbox, ends the rounds that were left (rule
+ * 3. The leader alone uses the connection. In each pass, it takes the whole inbox, ends the rounds that were left (rule
  *    7), begins the new rounds, and writes if that is permitted. It wakes the threads whose rounds are over. Then it polls without the mutex, delivers the
  *    replies, and ends the rounds whose deadlines have passed. It resets its wake-up before it takes the inbox.
  * 4. When the round of the leader is over, it names another thread whose round has begun as the leader, and wakes it.

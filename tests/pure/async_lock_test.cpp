@@ -545,13 +545,13 @@ TEST_F(SchedulerTest, CallsTheLastTaskBehindAllOthers) {
     Note last{scheduler, calls, 'z'};
     Note first{scheduler, calls, 'a'};
     Note second{scheduler, calls, 'b'};
-    scheduler.set_end_of_turn(&last);
+    scheduler.set_end_of_pass(&last);
     last.wake();
     first.wake();
     second.wake();
     scheduler.run();
     EXPECT_EQ(calls, "abz");
-    scheduler.set_end_of_turn(nullptr);
+    scheduler.set_end_of_pass(nullptr);
 }
 
 TEST_F(SchedulerTest, CallsATaskThatWakesItselfInTheNextTurn) {
@@ -579,7 +579,7 @@ TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
     Note queued{scheduler, calls, 'a'};
     Note due{scheduler, calls, 'b'};
     Note last{scheduler, calls, 'z'};
-    scheduler.set_end_of_turn(&last);
+    scheduler.set_end_of_pass(&last);
     first.wake();
     queued.wake();
     due.wake_at(clock.now());
@@ -589,7 +589,7 @@ TEST_F(SchedulerTest, CallsNoTaskAfterItWasDetached) {
     scheduler.run();
     EXPECT_EQ(calls, "d");
     EXPECT_FALSE(events.run_once()) << "the loop is not woken any more";
-    scheduler.set_end_of_turn(nullptr);
+    scheduler.set_end_of_pass(nullptr);
 }
 
 TEST_F(SchedulerTest, CallsATaskAtTheEarlierOfTwoInstants) {

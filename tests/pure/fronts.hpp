@@ -66,7 +66,7 @@ public:
     /// Advances the time. Meanwhile the watchdog extends, and the loop runs.
     void pass(Clock::duration span) {
         const auto end = this->clock.now() + span;
-        for (auto next = queue.turn(); next <= end; next = queue.turn()) {
+        for (auto next = queue.make_pass(); next <= end; next = queue.make_pass()) {
             this->clock.advance_to(next);
             if (++renewals > 100'000) throw std::runtime_error("the watchdog never comes to rest");
         }

@@ -72,7 +72,8 @@ TEST_F(LeadershipOfAThread, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin
     EXPECT_THAT(one.run_once([&](const Term& term) {
         const Notice notice{term, slow.clock};
         slow.silence(0, 1);
-        for (auto next = its.turn(); next != Clock::never(); next = its.turn()) slow.clock.advance_to(next);
+        for (auto next = its.make_pass(); next != Clock::never(); next = its.make_pass())
+            slow.clock.advance_to(next);
         ASSERT_TRUE(notice.left);
         EXPECT_THAT(*notice.left, IsBetween(margin, margin + 5ms));
     }),
@@ -154,7 +155,7 @@ TEST_F(MarginOfAThread, EndsTheEffectOfAnExtensionUnderWay) {
     ASSERT_FALSE(lock.lost().stop_requested());
     world.heal_all();
     for (const std::size_t node : {0U, 1U, 2U}) world.slow(node, 40ms);
-    world.after(10ms, [&] { (void)queue.turn(); });
+    world.after(10ms, [&] { (void)queue.make_pass(); });
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     EXPECT_EQ(end_of(lock), end);
 }

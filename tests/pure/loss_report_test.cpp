@@ -95,7 +95,7 @@ TEST_F(LossReportOfAThread, IsMadeInTimeWhileItsOwnNodesHang) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     const auto end = slow.clock.now() + lock.remaining();
     slow.silence(0, 1, 2);
-    while (lock.valid()) slow.clock.advance_to(list.turn());
+    while (lock.valid()) slow.clock.advance_to(list.make_pass());
     EXPECT_THAT(told, IsBetween(end - 5ms, end));
 }
 

@@ -430,7 +430,7 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsInALaterTurn) {
                 auto& clock = it.world.network.clock();
                 detail::BlockingRenewals queue{clock};
                 const auto turns_until = [&](Clock::time_point end) {
-                    for (auto next = queue.turn(); next < end; next = queue.turn())
+                    for (auto next = queue.make_pass(); next < end; next = queue.make_pass())
                         it.world.network.pass(next - clock.now());
                     it.world.network.pass(end - clock.now());
                 };

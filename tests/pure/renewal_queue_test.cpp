@@ -67,7 +67,7 @@ TEST_F(RenewalQueue, ExtendsTheMostUrgentLocksFirstIfTheyAreTooMany) {
     for (int i = 0; i < 300; ++i) others.push_back(world.held("resource " + std::to_string(i), watched(30s)));
     for (int i = 0; i < 100; ++i) urgent.push_back(world.held("urgent " + std::to_string(i), watched(27s)));
     world.clock.advance(12s);
-    queue.turn();
+    queue.make_pass();
     EXPECT_THAT(world.batches, ElementsAre(256U));
     for (const auto& lock : urgent) EXPECT_GT(lock.remaining(), 25s) << lock.resource();
     EXPECT_EQ(std::ranges::count_if(others, [](const auto& it) { return it.remaining() > 25s; }), 156);
@@ -82,7 +82,7 @@ TEST_F(RenewalQueue, EndsARoundWhenTheLossOfALockThatIsNotExtendedIsDue) {
     pass(28s);
     const auto due = world.clock.now() + limited.remaining() - 5ms;
     world.clock.advance(1200ms);
-    queue.turn();
+    queue.make_pass();
     EXPECT_EQ(world.batches.back(), 1U);
     EXPECT_EQ(world.deadline, due);
 }
@@ -179,7 +179,7 @@ TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
     Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, stalling, world.entropy};
     EXPECT_THAT(lock.acquire(), Succeeds());
     world.pass(15s);
-    (void)list.turn();  // ends after the old validity and before the new one
+    (void)list.make_pass();  // ends after the old validity and before the new one
     EXPECT_FALSE(lock.valid());
 }
 
@@ -202,7 +202,7 @@ TEST_F(RenewalQueue, DoesNotExtendAfterTheHoldLimitInALateTurn) {
     auto lock = held([](auto& options) { options.max_hold = 11s; });
     const auto end = end_of(lock);
     world.clock.advance_to(world.clock.now() + 12s);
-    queue.turn();
+    queue.make_pass();
     EXPECT_EQ(end_of(lock), end);
 }
 

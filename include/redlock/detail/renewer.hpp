@@ -43,11 +43,11 @@ private:
 };
 
 /// What the running thread is doing for a watchdog. Lock::release() reads it, because a callback in this
-/// thread can call Lock::release(). The release must then not wait for the turn of the watchdog
-/// (src/lock/blocking_renewals.hpp), because this turn waits for the callback. And it must release the
+/// thread can call Lock::release(). The release must then not wait for the pass of the watchdog
+/// (src/lock/blocking_renewals.hpp), because this pass waits for the callback. And it must release the
 /// acquisition whose loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
-    const void* renewals = nullptr;          ///< The BlockingRenewals whose turn this thread takes, or null.
+    const void* renewals = nullptr;          ///< The BlockingRenewals whose pass this thread makes, or null.
     const LeaseState* lost_lease = nullptr;  ///< The lease whose loss is being reported, or null.
     std::uint64_t number = 0;                ///< The number of the acquisition that was lost.
 };

@@ -60,7 +60,7 @@ void leave_caller(WatchedProcess& process, const Signals& signals) {
     ::close(null);
 }
 
-/// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
+/// The keeper has one thread. It makes the passes of a watchdog, and in between it waits for the end of the
 /// other process.
 int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     std::optional<Result> loss;
@@ -74,8 +74,8 @@ int keep(const detail::LeaseState& lock, const WatchedProcess& process) {
     const auto acquisition = state->begin(lock.lease(), std::stop_source{std::nostopstate});
     detail::BlockingRenewals renewals{boot_clock()};
     renewals.add({state, acquisition});
-    for (auto next_turn = renewals.turn(); !loss; next_turn = renewals.turn())
-        if (process.ends_before(next_turn)) break;
+    for (auto next_pass = renewals.make_pass(); !loss; next_pass = renewals.make_pass())
+        if (process.ends_before(next_pass)) break;
     if (loss)
         say_without_waiting(resource + ": " + loss->message() + "; process " + std::to_string(process.id()) +
                             " goes on without the lock");
