@@ -22,12 +22,12 @@ enum class Lane::Waited : std::uint8_t {
     not_yet,
     until_it_leads,
     until_it_is_done,
-    in_vain,           ///< The thread has left. The leader makes the rest of the round.
+    in_vain,           ///< The thread has left. The leading thread makes the rest of the round.
     and_was_not_sent,  ///< The thread has taken its round back.
 };
 
-/// A round and the thread that asks for it. The leader is a second user of the object while it notifies the
-/// thread. So it can do that without a mutex, even if the thread has returned meanwhile.
+/// A round and the thread that asks for it. The leading thread is a second user of the object while it
+/// notifies the thread. So it can do that without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker final : public detail::Linked<Asker>,
                           public detail::Linked<Asker, Ready>,
                           public RoundDriver::Owner {
@@ -88,12 +88,13 @@ public:
     std::atomic<int> users = 1;
     bool is_new = true;  ///< in the inbox, or not there yet; guarded by the mutex of Lane
 
-    // Written by the leader, before it wakes the thread.
-    bool has_ended = false;  ///< the leader has nothing to do for the round any more
+    // Written by the leading thread, before it wakes the thread.
+    bool has_ended = false;  ///< the leading thread has nothing to do for the round any more
     std::exception_ptr failure{};
     std::optional<RoundDriver> round{};
-    Clock::time_point until{};  ///< when the leader must continue with the round at the latest
-    /// The leader must read what has arrived before the next advance(), see QuorumRound::find_overdue().
+    Clock::time_point until{};  ///< when the leading thread must continue with the round at the latest
+    /// The leading thread must read what has arrived before the next advance(), see
+    /// QuorumRound::find_overdue().
     bool reads_first = false;
 
 private:
@@ -133,7 +134,7 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
         waited = sleep(*own, is_first, start, patience);
     }
     if (waited == Waited::until_it_leads) lead(*own);
-    if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leader now
+    if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leading thread now
     if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
         const auto now = network_.clock().now();
         report_left(requests, tallies, waited == Waited::in_vain,
@@ -200,20 +201,21 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience pa
     const auto grace = patience == Patience::with_grace ? detail::time_to_end(group_.node_timeout()) : 0ns;
     const auto time_left = own.limits.deadline - start;
     auto waited = Waited::not_yet;
-    if (const auto after = detail::wakes_leader_after(is_first, time_left)) {
+    if (const auto after = detail::wakes_leading_thread_after(is_first, time_left)) {
         waited = own.sleep_for(*after);
-        if (waited == Waited::not_yet) wake_leader(own);
+        if (waited == Waited::not_yet) wake_leading_thread(own);
     }
     const auto end = start + std::min(time_left, longest) + grace;
     if (waited == Waited::not_yet) waited = own.sleep_for(end - network_.clock().now());
-    // The process may have been suspended. Then the leader needs this time to read what has come meanwhile.
+    // The process may have been suspended. Then the leading thread needs this time to read what has come
+    // meanwhile.
     const bool overslept = network_.clock().now() - end >= grace;
     if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
     return waited == Waited::not_yet ? leave(own, true) : waited;
 }
 
-/// Wakes the leader, unless it has looked into the inbox by now.
-void Lane::wake_leader(const Asker& own) {
+/// Wakes the leading thread, unless it has looked into the inbox by now.
+void Lane::wake_leading_thread(const Asker& own) {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
@@ -222,16 +224,16 @@ void Lane::wake_leader(const Asker& own) {
     if (wakeup) wakeup->wake();
 }
 
-/// Leaves the round (rule 6), unless the leader has woken the thread by now. `leader_is_late` is true if the
-/// thread has waited for the leader in vain.
-auto Lane::leave(Asker& own, bool leader_is_late) -> Waited {
+/// Leaves the round (rule 6), unless the leading thread has woken the thread by now. `leading_thread_is_late`
+/// is true if the thread has waited for the leading thread in vain.
+auto Lane::leave(Asker& own, bool leading_thread_is_late) -> Waited {
     Wakeup* wakeup = nullptr;
     {
         const std::lock_guard guard{mutex_};
         const bool takes_back = own.is_new && !own.must_be_sent();
         const auto left = takes_back ? Waited::and_was_not_sent : Waited::in_vain;
         if (const auto waited = own.end_sleep(left); waited != left) return waited;
-        if (leader_is_late) stalled_ = true;
+        if (leading_thread_is_late) stalled_ = true;
         if (takes_back) {
             inbox_.remove(own);
             return left;
@@ -250,7 +252,7 @@ void Lane::report_left(std::span<const Request> requests, std::span<Tally> talli
         for (std::size_t node = 0; node < tallies[i].size(); ++node) {
             if (!requests[i].to[node]) continue;
             sent ? tallies[i].mark_unknown(node, cause) : tallies[i].mark_not_sent(node, cause);
-            if (cause != Errc::not_awaited) tallies[i][node].detail = leader_gets_no_processor;
+            if (cause != Errc::not_awaited) tallies[i][node].detail = leading_thread_gets_no_processor;
         }
 }
 
@@ -261,7 +263,7 @@ std::size_t Lane::new_rounds() const {
     return count;
 }
 
-// ---- The leader
+// ---- The leading thread
 
 void Lane::lead(Asker& own) noexcept {
     try {
@@ -279,7 +281,7 @@ void Lane::stop_leading() noexcept {
     sender_->start();
 }
 
-/// Returns true if the round of the leader has ended.
+/// Returns true if the round of the leading thread has ended.
 bool Lane::make_pass(Asker& own) {
     // A server may have closed a connection since the last round. If somebody has read within the last
     // millisecond, this read is left out.
@@ -300,7 +302,8 @@ bool Lane::make_pass(Asker& own) {
 }
 
 /// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
-/// collected, so the leader need not begin another pass. Returns false, without blocking, in all other cases.
+/// collected, so the leading thread need not begin another pass. Returns false, without blocking, in all
+/// other cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
     if (!is_private_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
@@ -320,7 +323,7 @@ void Lane::begin_new_rounds(const Asker* own) {
         for (auto* it = inbox_.first(); it; it = inbox_.after(*it)) it->is_new = false;
         begun.add_all(inbox_);
     }
-    stalled_ = false;  // this pass shows that the leader has a processor
+    stalled_ = false;  // this pass shows that the leading thread has a processor
     if (unanswered_.any_left()) end_left();
     while (auto* const asker = begun.first()) begin(*asker);
 }
@@ -372,7 +375,7 @@ void Lane::advance_overdue(Clock::time_point now) noexcept {
     }
 }
 
-/// Writes the collected commands that must be written now. Returns when the leader must continue.
+/// Writes the collected commands that must be written now. Returns when the leading thread must continue.
 Clock::time_point Lane::write() {
     Clock::time_point until;
     do {
@@ -390,7 +393,7 @@ void Lane::poll(Clock::time_point until) {
     const auto now = network_.clock().now();
     if (wakeup_)  // a lane with a wakeup is never private
         entries_.push_back(wakeup_->poll_entry());
-    else if (!is_private_)  // the leader itself looks into the inbox in time
+    else if (!is_private_)  // the leading thread itself looks into the inbox in time
         until = std::min<Clock::time_point>(until, now + detail::max_collecting);
     group_.append_poll_entries(entries_);
     network_.wait(entries_, now, until);
@@ -430,8 +433,8 @@ void Lane::end(Asker& asker, std::exception_ptr failure) noexcept {
     ended_.add(asker);
 }
 
-/// Wakes the threads whose rounds have ended, except the leader. Returns true if the round of the leader is
-/// one of them.
+/// Wakes the threads whose rounds have ended, except the leading thread. Returns true if the round of the
+/// leading thread is one of them.
 bool Lane::wake_ended(const Asker* own) noexcept {
     if (ended_.empty()) return false;
     find_unanswered();
@@ -474,7 +477,7 @@ void Lane::end_left(Asker& asker) noexcept {
     end(asker, nullptr);
 }
 
-/// Ends the round of the leader, which has no memory left.
+/// Ends the round of the leading thread, which has no memory left.
 void Lane::end_without_memory(Asker& own) noexcept {
     {
         const std::lock_guard guard{mutex_};
@@ -484,7 +487,8 @@ void Lane::end_without_memory(Asker& own) noexcept {
     (void)wake_ended(&own);
 }
 
-/// Names a waiting thread as the leader (rules 4 and 5). Returns what is left to do if nobody leads any more.
+/// Names a waiting thread as the leading thread (rules 4 and 5). Returns what is left to do if nobody leads
+/// any more.
 auto Lane::hand_over() noexcept -> Rest {
     for (;; begin_new_rounds(nullptr)) {
         for (auto* it = active_.last(); it; it = active_.before(*it))
@@ -502,7 +506,7 @@ auto Lane::hand_over() noexcept -> Rest {
             successor.reset(name_successor_locked());
             if (!successor && !inbox_.empty()) continue;  // the threads of all its rounds have left
             is_led_ = successor != nullptr;
-            stalled_ = false;  // without a leader, no pass would follow
+            stalled_ = false;  // while nobody leads, no pass follows
         }
         if (!successor) return rest;
         successor->notify();
@@ -510,7 +514,8 @@ auto Lane::hand_over() noexcept -> Rest {
     }
 }
 
-/// Names a thread in the inbox as the leader, and returns its round, or null if all of them have left.
+/// Names a thread in the inbox as the leading thread, and returns its round, or null if all of them have
+/// left.
 auto Lane::name_successor_locked() noexcept -> Asker* {
     for (auto* it = inbox_.last(); it; it = inbox_.before(*it)) {
         if (it->end_sleep(Waited::until_it_leads) != Waited::until_it_leads) continue;

@@ -1,67 +1,69 @@
 // The rounds of threads on one lane, a set of connections to the nodes. Each thread that asks for a round
 // blocks until it has ended.
 //
-// A thread that finds nobody on the lane is its *leading thread* (here also *leader*, unlike the class
-// Leader). It alone uses the connections. In each pass, it begins the new rounds, writes their commands
-// together, waits for replies, and continues with the rounds that have got one. There are two kinds of lanes:
+// A thread that finds nobody on the lane is its *leading thread*. It alone uses the connections. In each
+// pass, it begins the new rounds, writes their commands together, waits for replies, and continues with the
+// rounds that have got one. There are two kinds of lanes:
 //
-//     lane   | rounds that the leader makes
+//     lane   | rounds that the leading thread makes
 //     -------+-----------------------------------------------------------------------------------------------
 //     shared | those of all threads that come; the other threads sleep
-//     own    | mostly only that of the leader. Others may come while there is a command without a reply that
-//            | their commands must follow. While there is none, the lane can be *private*: nobody may come,
-//            | and the leader waits for a reply in a recv() that blocks
+//     own    | mostly only its own. Others may come while there is a command without a reply that their
+//            | commands must follow. While there is none, the lane can be *private*: nobody may come, and the
+//            | leading thread waits for a reply in a recv() that blocks
 //
 // The life of a round:
 //
 //     state   | meaning                                  | transitions
 //     --------+------------------------------------------+-------------------------------------------------
-//     new     | in the inbox; the leader has not seen it | the leader begins it → active, or ended if
-//             |                                          | it could not begin
-//     active  | the leader makes it                      | its last step, or an exception → ended;
+//     new     | in the inbox; the leading thread has not | the leading thread begins it → active, or ended
+//             | seen it                                  | if it could not begin
+//     active  | the leading thread makes it              | its last step, or an exception → ended;
 //             |                                          | its thread has left → ended
-//     ended   | the leader has no step left to make      | the leader wakes its thread → done
-//     done    | the leader has woken its thread, which   |
-//             | returns                                  |
+//     ended   | the leading thread has no step left to   | the leading thread wakes its thread → done
+//             | make                                     |
+//     done    | the leading thread has woken its thread, |
+//             | which returns                            |
 //
 // In each state but `done`, the thread may leave (rule 6).
 //
 // These are the rules. Their model is tests/model/shared_reading.pml (lanes.pml is about several lanes).
 //
-// 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under
-//    the mutex. Otherwise it sleeps until its round is done, or until it is named as the leader.
-// 2. The leader looks into the inbox before each wait. If it does not look there within max_collecting (1 ms,
-//    write_choice.hpp), the thread whose round is the first in the inbox wakes it. A thread whose deadline is
-//    closer than max_collecting wakes it at once. Only the shared lane has a descriptor for this. On the
-//    others, the leader looks into the inbox after max_collecting.
-// 3. The leader writes when the rules of write_choice.hpp permit it, and ends the rounds whose time is over.
-//    Each round stores until when it waits (Asker::until).
-// 4. When the round of the leader has ended, it names another thread as its successor, and wakes it: that
-//    of the newest active round, which has most time left. If no active round has its thread any more, it
-//    takes that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is
-//    there, in one section under the mutex. So there is never a sleeping thread without a leader.
-// 5. If no active round has a thread that can be the successor, the leader writes all collected commands,
-//    even behind pending replies, before it looks into the inbox. If nobody leads then, a background task,
-//    which leads for a moment, sends what the sockets have not accepted. If only replies to releases are
-//    missing, it calls check_silence() later.
-// 6. The leader may get no processor, for example because its priority is low. Therefore a sleeping thread
-//    *leaves* its round after a time (Patience; a thread of a watchdog leaves sooner):
+// 1. A thread puts its round into the inbox. If nobody leads, it begins to lead in the same section under the
+//    mutex. Otherwise it sleeps until its round is done, or until it is named as the leading thread.
+// 2. The leading thread looks into the inbox before each wait. If it does not look there within
+//    max_collecting (1 ms, write_choice.hpp), the thread whose round is the first in the inbox wakes it. A
+//    thread whose deadline is closer than max_collecting wakes it at once. Only the shared lane has a
+//    descriptor for this. On the others, the leading thread looks into the inbox after max_collecting.
+// 3. The leading thread writes when the rules of write_choice.hpp permit it, and ends the rounds whose time
+//    is over. Each round stores until when it waits (Asker::until).
+// 4. When the round of the leading thread has ended, it names another thread as its successor, and wakes it:
+//    that of the newest active round, which has most time left. If no active round has its thread any more,
+//    it takes that of the newest round in the inbox. It looks into the inbox, and stops leading if nobody is
+//    there, in one section under the mutex. So no thread ever sleeps while nobody leads.
+// 5. If no active round has a thread that can be the successor, the leading thread writes all collected
+//    commands, even behind pending replies, before it looks into the inbox. If nobody leads then, a
+//    background task, which leads for a moment, sends what the sockets have not accepted. If only replies to
+//    releases are missing, it calls check_silence() later.
+// 6. The leading thread may get no processor, for example because its priority is low. Therefore a sleeping
+//    thread *leaves* its round after a time (Patience; a thread of a watchdog leaves sooner):
 //
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------
 //        is new     | The thread takes it back.            | nothing was sent
-//        any other  | It belongs to the leader (rule 8),   | the command may have been sent, so a release
-//                   | which is woken.                      | follows in a round of its own
+//        any other  | It belongs to the leading thread     | the command may have been sent, so a release
+//                   | (rule 8), which is woken.            | follows in a round of its own
 //
 //    A new round that must be sent (rule 7) is under "any other". The reported cause is "timed out", or
 //    "deadline" if that has passed, or "not awaited" if a thread of a watchdog waits for no replies.
-// 7. The leader ends the rounds that were left before it begins any other. So a SET that was left is never
-//    written behind its release. A round must be sent if it releases, or awaits no replies: it stays in the
-//    inbox if its thread leaves. The leader begins it, hands it to the connections, and then ends it.
-// 8. A thread that sleeps makes copies of its requests, so everything that the leader uses of a round
-//    outlives the call of its thread. A round that was left belongs to the leader. A thread that has left is
-//    never named as a successor. If all threads have left, the leader writes their releases before it stops
-//    leading.
+// 7. The leading thread ends the rounds that were left before it begins any other. So a SET that was left is
+//    never written behind its release. A round must be sent if it releases, or awaits no replies: it stays in
+//    the inbox if its thread leaves. The leading thread begins it, hands it to the connections, and then ends
+//    it.
+// 8. A thread that sleeps makes copies of its requests, so everything that the leading thread uses of a round
+//    outlives the call of its thread. A round that was left belongs to the leading thread. A thread that has
+//    left is never named as a successor. If all threads have left, the leading thread writes their releases
+//    before it stops leading.
 //
 // The mutex of a lane is not held during a system call. Otherwise a thread of low priority would often lose
 // its processor with a mutex that the others need.
@@ -91,7 +93,8 @@
 namespace redlock {
 
 /// The detail in the report of a round whose thread has left it (rule 6).
-inline constexpr auto* leader_gets_no_processor = "the thread that makes this round gets no processor";
+inline constexpr auto* leading_thread_gets_no_processor =
+    "the thread that makes this round gets no processor";
 
 class Lane : detail::NotCopied {
 public:
@@ -104,7 +107,7 @@ public:
 
     /// For how long a thread sleeps while another one makes its round (rule 6).
     enum class Patience : std::uint8_t {
-        none,  ///< It leaves the round at once. The leader sends the command.
+        none,  ///< It leaves the round at once. The leading thread sends the command.
         until_its_end,
         with_grace  ///< Until its end and for time_to_end(), so that all votes count that have come.
     };
@@ -116,20 +119,20 @@ public:
              Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
-    /// Returns how many nodes had no connection, for want of a descriptor, when a leader last had no active
-    /// round to hand over to (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s ago, so
-    /// that the lane is tried again.
+    /// Returns how many nodes had no connection, for want of a descriptor, when a leading thread last had no
+    /// active round to hand over to (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s
+    /// ago, so that the lane is tried again.
     std::size_t unconnected() const noexcept {
         return unconnected_ > 0 && network_.clock().now() < unconnected_until_.load() ? unconnected_.load()
                                                                                       : 0;
     }
     /// Reads what has come, unless a thread leads, or has read less than a millisecond ago.
     void read_late() noexcept;
-    /// Returns true if a thread has waited for the leader in vain, and the leader has neither made a pass
-    /// since nor stopped leading.
+    /// Returns true if a thread has waited for the leading thread in vain, and the leading thread has neither
+    /// made a pass since nor stopped leading.
     bool is_stalled() const noexcept { return stalled_; }
 
-    /// For tests: returns the number of rounds that the leader has not begun.
+    /// For tests: returns the number of rounds that the leading thread has not begun.
     std::size_t new_rounds() const;
 
     /// While a thread leads, the others may only call functions of the group that read what is constant, or
@@ -156,8 +159,8 @@ private:
     bool wake(Asker& asker, Waited reason) noexcept;
     std::optional<Waited> post(Asker& own, bool& is_first);
     Waited sleep(Asker& own, bool is_first, Clock::time_point start, Patience patience);
-    void wake_leader(const Asker& own);
-    Waited leave(Asker& own, bool leader_is_late);
+    void wake_leading_thread(const Asker& own);
+    Waited leave(Asker& own, bool leading_thread_is_late);
     void report_left(std::span<const Request> requests, std::span<Tally> tallies, bool sent,
                      std::error_code cause) const;
     void lead(Asker& own) noexcept;
@@ -193,9 +196,10 @@ private:
     const Kind kind_;
 
     mutable std::mutex mutex_{};
-    // Guarded by mutex_. The leader, which alone changes is_private_ and wakeup_, reads them without it.
+    // Guarded by mutex_. The leading thread, which alone changes is_private_ and wakeup_, reads them without
+    // it.
     bool is_led_ = false;
-    bool is_private_ = false;  // the leader may block in a recv(), so that it sees no new round
+    bool is_private_ = false;  // the leading thread may block in a recv(), so that it sees no new round
     // Made in the first pass. Null if there was no descriptor left, and on most lanes (rule 2).
     std::unique_ptr<Wakeup> wakeup_{};
     Askers inbox_{};
@@ -206,7 +210,7 @@ private:
     std::atomic<std::size_t> unconnected_{0};
     std::atomic<Clock::time_point> unconnected_until_{};
 
-    // Used by the leader only; for group_, see group().
+    // Used by the leading thread only; for group_, see group().
     NodeGroup group_;
     Askers active_{};
     detail::LinkedList<Asker, Ready> ready_{};  // those of them that can continue

@@ -123,7 +123,7 @@ auto Lanes::choose(std::span<const Request> requests, std::size_t rounds) -> Use
     };
     const detail::LaneSituation in{.of_watchdog = in_watchdog(),
                                    .may_share = options_.share_connections,
-                                   .leader_is_stalled = shared_.is_stalled(),
+                                   .leading_thread_is_stalled = shared_.is_stalled(),
                                    .shared_lacks_quorum = lacks_quorum(shared_),
                                    .own_lacks_quorum = idle != others_.rend() && lacks_quorum(**idle),
                                    .rounds_to_share = rounds_to_share_};

@@ -14,7 +14,7 @@
 //     continued                                    | take_ready() for each connection that is ready
 //     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of them
 //     a round has ended                            | add_late_replies()
-//     the leader stops leading                     | write_all(), lacks_connection()
+//     the leading thread stops leading             | write_all(), lacks_connection()
 //     in the background, in each pass of a loop    | check_silence()
 //     a loop has been idle for the longest ttl     | give_up_unwritten()
 //     at the end of the lane or the loop           | append_unfinished(), leave_forgotten(),

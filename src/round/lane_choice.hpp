@@ -26,7 +26,7 @@ struct LaneSituation {
     /// NodesOptions::share_connections
     bool may_share = true;
     /// The thread that leads the shared lane gets no processor (Lane::is_stalled()).
-    bool leader_is_stalled = false;
+    bool leading_thread_is_stalled = false;
     /// The shared lane has connections to less than a quorum of the nodes, because this process had no
     /// descriptor left for the others (Lane::unconnected()).
     bool shared_lacks_quorum = false;
@@ -58,7 +58,7 @@ struct LaneSituation {
 /// Lane::unconnected(), of these one on which no reply is missing, and of these the last one used. If there
 /// is none, the lane is new.
 constexpr bool shares_lane(const LaneSituation& in) noexcept {
-    if (!in.may_share || in.of_watchdog || in.leader_is_stalled) return false;
+    if (!in.may_share || in.of_watchdog || in.leading_thread_is_stalled) return false;
     if (in.shared_lacks_quorum != in.own_lacks_quorum) return in.own_lacks_quorum;
     return in.rounds_to_share > 0;
 }
@@ -74,7 +74,7 @@ constexpr unsigned next_rounds_to_share(unsigned left, std::size_t rounds, std::
 
 /// Returns how long a thread whose round is in the inbox waits before it wakes the leading thread, or nothing
 /// if it does not wake it (rule 2 in lane.hpp). `time_left` is the time until the deadline of the round.
-constexpr std::optional<std::chrono::nanoseconds> wakes_leader_after(
+constexpr std::optional<std::chrono::nanoseconds> wakes_leading_thread_after(
     bool is_first, std::chrono::nanoseconds time_left) noexcept {
     if (time_left <= max_collecting) return std::chrono::nanoseconds{};
     if (is_first) return max_collecting;

@@ -28,7 +28,7 @@ TEST(LaneChoice, SharingCanBeSwitchedOff) {
 
 TEST(LaneChoice, ALateLeaderIsNotWaitedFor) {
     for (const unsigned rounds_to_share : every_number)
-        EXPECT_FALSE(shares_lane({.leader_is_stalled = true, .rounds_to_share = rounds_to_share}));
+        EXPECT_FALSE(shares_lane({.leading_thread_is_stalled = true, .rounds_to_share = rounds_to_share}));
 }
 
 TEST(LaneChoice, ALaneThatReachesAQuorumIsPreferred) {
@@ -65,11 +65,11 @@ TEST(NextRoundsToShare, CountsDownOtherwise) {
 
 // C6. A watchdog that asks shortly before it has to report a loss must not wait for long.
 TEST(TheLeader, IsWokenAtOnceByARoundWithLittleTime) {
-    EXPECT_EQ(wakes_leader_after(true, max_collecting), 0ns);
-    EXPECT_EQ(wakes_leader_after(false, max_collecting), 0ns);
-    EXPECT_EQ(wakes_leader_after(false, -1s), 0ns);
-    EXPECT_EQ(wakes_leader_after(true, max_collecting + 1ns), max_collecting);
-    EXPECT_EQ(wakes_leader_after(false, max_collecting + 1ns), std::nullopt);
+    EXPECT_EQ(wakes_leading_thread_after(true, max_collecting), 0ns);
+    EXPECT_EQ(wakes_leading_thread_after(false, max_collecting), 0ns);
+    EXPECT_EQ(wakes_leading_thread_after(false, -1s), 0ns);
+    EXPECT_EQ(wakes_leading_thread_after(true, max_collecting + 1ns), max_collecting);
+    EXPECT_EQ(wakes_leading_thread_after(false, max_collecting + 1ns), std::nullopt);
 }
 
 }  // namespace

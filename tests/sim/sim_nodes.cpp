@@ -114,7 +114,7 @@ void SimNodes::note_unreached(const Request& release, const Tally& tally) {
     for (std::size_t node = 0; node < size(); ++node)
         if (release.to[node])
             unreached[node] =
-                tally[node].detail == leader_gets_no_processor ||
+                tally[node].detail == leading_thread_gets_no_processor ||
                 (!tally[node].sent && (tally[node].cause == Errc::timed_out || has_new_connection(node)));
 }
 
