@@ -1,5 +1,5 @@
-// The rounds of threads on one lane, a set of connections to the nodes. Each thread that asks for a round
-// blocks until it has ended.
+// A lane: a group of connections to the nodes (node_group.hpp), and the rounds that threads make on it. Each
+// thread that asks for a round blocks until it has ended.
 //
 // A thread that finds nobody on the lane is its *leading thread*. It alone uses the connections. In each
 // pass, it begins the new rounds, writes their commands together, waits for replies, and continues with the

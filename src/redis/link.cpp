@@ -211,7 +211,7 @@ void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code r
     if (!was_broken) fail({}, {});
     auto releases = std::exchange(pending(), {});
     if (!was_ready()) releases.count_no_repeat();
-    if (has_failed)  // before the releases are kept, so that no other lane sends them to a failed server
+    if (has_failed)  // before the releases are kept, so that no other group sends them to a failed server
         (void)detail::has_memory_for([&] { node_.failed({cause(), detail()}, now, entropy); });
     server.kept().keep(std::move(releases), is_blameless);
 }

@@ -1,4 +1,4 @@
-// A connection of one lane to a server, and its *users*: the rounds that have a command pending on it, or
+// A connection of one group to a server, and its *users*: the rounds that have a command pending on it, or
 // wait until they may write their command. Only one thread at a time may use it (node.hpp).
 //
 //     state    | meaning                                              | transitions

@@ -80,7 +80,7 @@ struct QueueRefusal {
     Clock::time_point until{};
 };
 
-/// The listeners of one node in one lane that no waiter uses. Any thread may call the functions.
+/// The listeners of one node in one group that no waiter uses. Any thread may call the functions.
 class ListenerPool {
 public:
     /// `config` must have a Server, and outlive the object, as `network` must. The pool keeps at most

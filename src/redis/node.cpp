@@ -85,10 +85,10 @@ Link& Node::begin_link(Clock::time_point now) {
     return *links_.back();
 }
 
-/// If this lane has too many draining connections, breaks the oldest of them, and its late releases are not
+/// If this group has too many draining connections, breaks the oldest of them, and its late releases are not
 /// sent again: otherwise there would be more and more of them while the node does not answer. If only all
-/// lanes together have too many, breaks the oldest draining one of this lane that was never ready, and has no
-/// users and no late clean-up. The next sweep() drops it.
+/// groups together have too many, breaks the oldest draining one of this group that was never ready, and has
+/// no users and no late clean-up. The next sweep() drops it.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
@@ -240,7 +240,7 @@ void Node::drop_unused(Clock::time_point now) {
 }
 
 /// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
-/// lane use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
+/// group use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
 /// has_replaced() gives the releases to the servers that have replaced this one in a Cluster.
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = config_.server->kept();
@@ -279,7 +279,7 @@ void Node::leave_forgotten(Clock::time_point now) {
         it->start_draining(now);
         any_releases = it->give_up_releases() || any_releases;
     }
-    // The idle connection of another lane may be forgotten, too, so the releases are not left to it.
+    // The idle connection of another group may be forgotten, too, so the releases are not left to it.
     if (any_releases) sweep(now);
 }
 

@@ -1,10 +1,10 @@
-// The connections of one lane to one node (Link). If the node is a Redis Cluster, there is an object for each
-// of its servers (NodeGroup).
+// The connections of one group to one node (Link). If the node is a Redis Cluster, there is an object for
+// each of its servers (NodeGroup).
 //
 // A round calls refresh() when it begins. For each connection that it joins, it calls drop_former(),
 // could_overtake() and join(), also inside on_progress() (link.hpp). Then it calls the functions of the Link
-// until it leaves the Link. It may call failed() at any time. The thread that leads the lane, or the event
-// loop, calls the other functions:
+// until it leaves the Link. It may call failed() at any time. The thread that leads the Lane of the group, or
+// its event loop, calls the other functions:
 //
 //     when                                         | functions
 //     ---------------------------------------------+-----------------------------------------------------
@@ -17,7 +17,7 @@
 //     the leading thread stops leading             | write_all(), lacks_connection()
 //     in the background, in each pass of a loop    | check_silence()
 //     a loop has been idle for the longest ttl     | give_up_unwritten()
-//     at the end of the lane or the loop           | append_unfinished(), leave_forgotten(),
+//     at the end of the group                      | append_unfinished(), leave_forgotten(),
 //                                                  | close_connections()
 //
 // If write_collected() or take_ready() throws std::bad_alloc, its next call does the rest. If check_silence()
@@ -42,7 +42,7 @@
 
 namespace redlock {
 
-/// The largest number of draining connections of one lane to a node, see Node::limit_draining(). Without a
+/// The largest number of draining connections of one group to a node, see Node::limit_draining(). Without a
 /// limit, a silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
@@ -54,7 +54,7 @@ struct JoinedLink {
     bool worth_waiting_for = false;
 };
 
-/// Only one thread at a time may use an object: the one that leads the lane, runs the event loop, or closes
+/// Only one thread at a time may use an object: the one that leads the Lane, runs the event loop, or closes
 /// the connections. Every thread may read what is constant, such as server().
 class Node : detail::NotCopied {
 public:
@@ -121,7 +121,7 @@ public:
     /// connection. Returns true if there were such releases.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections that have unsent bytes and a late clean-up. A
-    /// release is kept for the other lanes and loops.
+    /// release is kept for the other groups.
     void give_up_unwritten(Clock::time_point now);
     /// Adds the commands without a requester (LateReplies::add() passes over the others).
     void add_late_replies(detail::LateReplies& late) const;
@@ -142,7 +142,7 @@ public:
     /// Disconnects and drops all connections, and keeps their releases. Requires that no round is under way.
     void close_connections(Clock::time_point now) noexcept;
 
-    /// Returns what all lanes know together about the server.
+    /// Returns what all groups know together about the server.
     Server& server() const noexcept { return *config_.server; }
     /// Records that the node has failed.
     void failed(detail::NodeFailure failure, Clock::time_point now);

@@ -1,6 +1,7 @@
-// The N Redis masters in one lane of a RedisNodes: the connections, and the rounds that use them, over any
-// Network. There is one Node object for each master, or several if a node is a Redis Cluster: one for each of
-// its servers that the lane has used. A round uses one of them for each node.
+// A group of connections to the N Redis masters, over any Network, and the rounds that use them. A RedisNodes
+// has one group for each of its lanes (lane.hpp) and for each event loop. There is one Node object for each
+// master, or several if a node is a Redis Cluster: one for each of its servers that the group has used. A
+// round uses one of them for each node.
 #pragma once
 
 #include <redlock/detail/not_copied.hpp>

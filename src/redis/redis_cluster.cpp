@@ -93,7 +93,7 @@ void RedisCluster::learn(std::string_view nodes, std::string_view asked) {
     const auto masters = detail::parse_cluster_nodes(nodes);
     if (masters.empty()) return;
     const std::lock_guard guard{mutex_};
-    // If there are many, forgets those that no lane has used. The list may name them again.
+    // If there are many, forgets those that no group has used. The list may name them again.
     if (servers_.size() > most_servers / 2)
         std::erase_if(servers_, [](const Known& it) {
             return !it.is_seed && it.server->server.use_count() == 1 && it.server->server->kept().none();

@@ -1,5 +1,5 @@
 // What a process knows about one node that is a Redis Cluster: its servers, and which of them serves which
-// hash slot. All lanes and event loops share it.
+// hash slot. All groups share it.
 //
 // The servers name each other. A new connection asks for the list (CLUSTER NODES) until it is known. After
 // that, the list is *outdated* if a server has failed or has named another one for a hash slot (MOVED). Then

@@ -84,7 +84,7 @@ void RoundDriver::begin(std::size_t node) {
 /// that, excludes each request that could overtake an earlier command of its owner.
 bool RoundDriver::join(std::size_t node) {
     auto& joined = *contacts_[node].node;
-    joined.drop_former();  // the rounds of another lane may have learned since refresh() that there is one
+    joined.drop_former();  // the rounds of another group may have learned since refresh() that there is one
     for (std::size_t i = 0; i < round_.requests().size(); ++i)
         if (round_.includes(node, i) && joined.could_overtake(round_.requests()[i].command) &&
             !round_.exclude(node, i, detail::earlier_is_pending, now_))

@@ -7,11 +7,10 @@
 //     its addresses, and which of them is tried     | addresses(), connected(), leave_address()
 //     first                                         |
 //     which server the Sentinels have named last    | learn_master()
-//     how many connections of all lanes drain       | draining()
+//     how many connections of all groups drain      | draining()
 //     the events that the observer has not got yet  | disconnected(), failed(), wrote(), ...
 //
-// All lanes and event loops of a RedisNodes share one object for each node, or for each server of a Redis
-// Cluster.
+// All groups of a RedisNodes share one object for each node, or for each server of a Redis Cluster.
 //
 // Any thread may call the functions. Most lock the mutex of the object, but never during a system call
 // (except for a random number after a failure). Those that say so do not lock it while the server is *calm*:
@@ -107,7 +106,7 @@ public:
     /// Returns true if the connection leads to another server than learn_master() has learned last.
     bool is_former(const Connection& connection) noexcept;
 
-    // ---- The draining connections of all lanes. They count themselves.
+    // ---- The draining connections of all groups. They count themselves.
 
     std::atomic<std::size_t>& draining() noexcept { return draining_; }
 

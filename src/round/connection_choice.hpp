@@ -1,5 +1,5 @@
 // Decides which connection to a node a command uses. The function is pure: it has no sockets and no clock.
-// docs/glossary.md explains *lane*, *current connection* and *clean-up*. pending_replies.hpp says which
+// docs/glossary.md explains *group*, *current connection* and *clean-up*. pending_replies.hpp says which
 // command must follow which, and write_choice.hpp when the command is written.
 //
 // The current connection *drains* in these cases:

@@ -1,6 +1,5 @@
 // The releases of one server that are to be sent again. A RedisNodes has several Node objects for it: one in
-// each lane of its threads, and one for each event loop. Each of them may send what the others have left
-// behind.
+// each group (node_group.hpp). Each of them may send what the others have left behind.
 //
 // A release must arrive, or its keys stay until their ttl ends. Before it is sent, it belongs to the round or
 // the operation that sends it (docs/architecture.md, "The life of a release"). From then on until its reply,
@@ -22,7 +21,7 @@
 //                                    | refused for now, or with READONLY → here, for a pause
 //                                    | a Redis Cluster names another server → the KeptReleases of that
 //                                    | server; dropped if it has named too many servers
-//                                    | on a connection that breaks, or that its lane or loop closes → here
+//                                    | on a connection that breaks, or that its group closes → here
 //                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there

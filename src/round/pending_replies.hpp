@@ -4,8 +4,8 @@
 //
 // Some commands are sent on the connection on which an earlier command is pending, because they could
 // overtake it on another connection. If that connection drains, only a clean-up follows there, and any other
-// command is not sent to the node (connection_choice.hpp). (docs/glossary.md explains *clean-up*, *drain*
-// and *lane*, and nodes.hpp *ticket*.) The entries have what is needed to find the connection:
+// command is not sent to the node (connection_choice.hpp). (docs/glossary.md explains *clean-up*, *drain* and
+// *group*, and nodes.hpp *ticket*.) The entries have what is needed to find the connection:
 //
 //     pending here                            | must not overtake it
 //     ----------------------------------------+------------------------------------------------

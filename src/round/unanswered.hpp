@@ -26,7 +26,7 @@
 
 namespace redlock::detail {
 
-/// A summary of the late replies on the connections of a lane: of the commands whose requesters have left.
+/// A summary of the late replies on the connections of a group: of the commands whose requesters have left.
 struct LateReplies {
     bool any = false;
     std::uint64_t cleaned = 0;  ///< bits_of() the resources of clean-ups

@@ -10,7 +10,7 @@
 
 namespace redlock::detail {
 
-/// The largest number of pending commands on a connection of a lane. Beyond it, a round waits within its own
+/// The largest number of pending commands on a connection of a group. Beyond it, a round waits within its own
 /// deadline. Clean-ups count, but are written nevertheless.
 inline constexpr std::size_t max_shared_pending = 1024;
 /// The largest number of commands, and about the largest number of bytes, that are collected for one write.
