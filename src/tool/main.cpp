@@ -1,7 +1,7 @@
 // The command-line tool `redlock`: reads the subcommand and executes it.
-#include "command_line.hpp"
-#include "exit_status.hpp"
-#include "secrets.hpp"
+#include "arguments/command_line.hpp"
+#include "process/exit_status.hpp"
+#include "process/secrets.hpp"
 #include "subcommands.hpp"
 #include "text/words.hpp"
 

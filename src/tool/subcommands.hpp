@@ -1,7 +1,7 @@
 // The subcommands of redlock. The functions add them to the command line.
 #pragma once
 
-#include "command_line.hpp"
+#include "arguments/command_line.hpp"
 
 namespace redlock::tool {
 

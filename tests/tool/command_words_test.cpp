@@ -1,5 +1,5 @@
 // Where our options end and the command of `redlock run` begins, as for flock, env and sudo.
-#include "command_line.hpp"
+#include "arguments/command_line.hpp"
 
 #include <gmock/gmock.h>
 

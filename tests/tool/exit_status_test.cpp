@@ -1,5 +1,5 @@
 // The exit statuses of results that no server can cause.
-#include "tool/exit_status.hpp"
+#include "tool/process/exit_status.hpp"
 
 #include <gtest/gtest.h>
 

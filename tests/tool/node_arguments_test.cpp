@@ -1,5 +1,5 @@
 // The addresses of the nodes, from a file and from the environment.
-#include "tool/node_arguments.hpp"
+#include "tool/arguments/node_arguments.hpp"
 
 #include "support/temporary_directory.hpp"
 

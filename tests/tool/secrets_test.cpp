@@ -1,4 +1,4 @@
-#include "secrets.hpp"
+#include "process/secrets.hpp"
 
 #include <gtest/gtest.h>
 

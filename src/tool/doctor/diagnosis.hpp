@@ -4,7 +4,7 @@
 #pragma once
 
 #include "checkup.hpp"
-#include "exit_status.hpp"
+#include "process/exit_status.hpp"
 
 #include <redlock/nodes.hpp>
 

@@ -1,8 +1,8 @@
 #include "subcommands.hpp"
 
+#include "arguments/lock_arguments.hpp"
+#include "arguments/node_arguments.hpp"
 #include "diagnosis.hpp"
-#include "lock_arguments.hpp"
-#include "node_arguments.hpp"
 #include "text/json.hpp"
 #include "text/lock_status.hpp"
 

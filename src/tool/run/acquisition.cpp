@@ -1,6 +1,6 @@
 #include "acquisition.hpp"
 
-#include "exit_status.hpp"
+#include "process/exit_status.hpp"
 #include "text/lock_status.hpp"
 #include "text/words.hpp"
 

@@ -2,8 +2,8 @@
 // and the commands for a lease share otherwise.
 #pragma once
 
-#include "lock_arguments.hpp"
-#include "signals.hpp"
+#include "arguments/lock_arguments.hpp"
+#include "process/signals.hpp"
 #include "wait_reporter.hpp"
 
 #include <redlock/algorithm/lease.hpp>

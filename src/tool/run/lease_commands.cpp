@@ -1,11 +1,11 @@
 #include "subcommands.hpp"
 
 #include "acquisition.hpp"
-#include "exit_status.hpp"
+#include "arguments/lock_arguments.hpp"
 #include "lease_keeper.hpp"
 #include "lock/lease_state.hpp"
-#include "lock_arguments.hpp"
-#include "signals.hpp"
+#include "process/exit_status.hpp"
+#include "process/signals.hpp"
 #include "text/json.hpp"
 
 #include <redlock/algorithm/algorithm.hpp>

@@ -1,7 +1,7 @@
 #include "lease_keeper.hpp"
 
 #include "acquisition.hpp"
-#include "exit_status.hpp"
+#include "process/exit_status.hpp"
 #include "text/words.hpp"
 
 #include <redlock/result.hpp>

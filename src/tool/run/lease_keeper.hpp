@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lock/lease_state.hpp"
-#include "signals.hpp"
+#include "process/signals.hpp"
 #include "watched_process.hpp"
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 #include "process_group.hpp"
 
-#include "exit_status.hpp"
+#include "process/exit_status.hpp"
 
 #include <sys/prctl.h>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "guardian.hpp"
+#include "process/signals.hpp"
 #include "processes.hpp"
-#include "signals.hpp"
 #include "terminal.hpp"
 
 #include <sys/types.h>

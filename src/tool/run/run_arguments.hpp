@@ -1,7 +1,7 @@
 // The arguments of `redlock run`.
 #pragma once
 
-#include "lock_arguments.hpp"
+#include "arguments/lock_arguments.hpp"
 #include "supervisor.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "supervisor.hpp"
 
-#include "exit_status.hpp"
+#include "process/exit_status.hpp"
 #include "text/words.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // continues together with it. It ends the command if the lock is lost.
 #pragma once
 
+#include "process/signals.hpp"
 #include "process_group.hpp"
-#include "signals.hpp"
 #include "terminal.hpp"
 
 #include <redlock/clock.hpp>

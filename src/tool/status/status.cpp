@@ -1,7 +1,7 @@
 #include "subcommands.hpp"
 
-#include "exit_status.hpp"
-#include "node_arguments.hpp"
+#include "arguments/node_arguments.hpp"
+#include "process/exit_status.hpp"
 #include "text/escaped.hpp"
 #include "text/json.hpp"
 #include "text/lock_status.hpp"
