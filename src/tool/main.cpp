@@ -52,7 +52,7 @@ int fail(const std::string& problem, int status) {
 int carry_out(std::vector<std::string> words) {
     CommandLine line;
     add_run(line);
-    add_lease_commands(line);
+    add_lease_subcommands(line);
     add_status_and_who(line);
     add_doctor(line);
     add_bench(line);

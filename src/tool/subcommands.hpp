@@ -5,12 +5,12 @@
 
 namespace redlock::tool {
 
-/// redlock run: a command under a lock that is extended for as long as it runs.
+/// redlock run: a program under a lock that is extended for as long as it runs.
 void add_run(CommandLine& line);
 
 /// redlock acquire, extend, release, break: the operations of a lock one by one, for scripts. The lease
 /// outlives the process. Any process that knows the owner may extend and release the lease.
-void add_lease_commands(CommandLine& line);
+void add_lease_subcommands(CommandLine& line);
 
 /// redlock status and redlock who: report who holds a resource, for each node or in one line. They only read.
 ///

@@ -34,7 +34,7 @@ TEST_P(CommandWords, BeginAfterTheResource) {
     app.add_option("-w,--wait,-c", value);
     app.add_option("RESOURCE", resource)->required();
     auto ours = words("run " + GetParam().line);
-    EXPECT_EQ(take_command(app, ours), words(GetParam().command));
+    EXPECT_EQ(take_program(app, ours), words(GetParam().command));
     EXPECT_EQ(ours, words("run " + GetParam().ours));
 }
 

@@ -43,7 +43,7 @@ std::size_t place_of_resource(const CLI::App& app, const std::vector<std::string
 
 }  // namespace
 
-std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words) {
+std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& words) {
     const auto resource = place_of_resource(app, words);
     if (resource >= words.size()) return {};
     auto end = words.begin() + static_cast<std::ptrdiff_t>(resource) + 1;
@@ -51,8 +51,8 @@ std::vector<std::string> take_command(const CLI::App& app, std::vector<std::stri
     // there.
     if (end != words.end() && (end->starts_with("-c") || end->starts_with("--command")))
         end += std::min<std::ptrdiff_t>(takes_next_word(app, *end) ? 2 : 1, words.end() - end);
-    const auto command = end != words.end() && *end == "--" ? end + 1 : end;
-    std::vector<std::string> result{command, words.end()};
+    const auto program = end != words.end() && *end == "--" ? end + 1 : end;
+    std::vector<std::string> result{program, words.end()};
     words.erase(end, words.end());
     return result;
 }
@@ -63,22 +63,22 @@ CommandLine::CommandLine() {
 }
 
 /// Moves the name of the subcommand to the front, so that options of the subcommand may precede it. Changes
-/// nothing if an option of the whole command, such as --version, comes first.
-std::vector<std::string> CommandLine::command_first(std::vector<std::string> words) const {
+/// nothing if an option of redlock itself, such as --version, comes first.
+std::vector<std::string> CommandLine::subcommand_first(std::vector<std::string> words) const {
     const auto subcommands = app_.get_subcommands({});
-    std::size_t command = 0;
-    while (command < words.size() && words[command].starts_with('-')) {
-        const auto& option = words[command];
+    std::size_t place = 0;
+    while (place < words.size() && words[place].starts_with('-')) {
+        const auto& option = words[place];
         const auto it = std::ranges::find_if(
             subcommands, [&](const CLI::App* each) { return begins_with_option(*each, option); });
         if (it == subcommands.end()) {
             if (app_.get_option_no_throw(option) != nullptr) return words;
             throw std::invalid_argument{"unknown option: " + option};
         }
-        command += takes_next_word(**it, option) ? 2U : 1U;
+        place += takes_next_word(**it, option) ? 2U : 1U;
     }
-    if (command >= words.size()) return words;
-    const auto name = words.begin() + static_cast<std::ptrdiff_t>(command);
+    if (place >= words.size()) return words;
+    const auto name = words.begin() + static_cast<std::ptrdiff_t>(place);
     std::rotate(words.begin(), name, name + 1);
     return words;
 }
@@ -89,13 +89,13 @@ std::function<int()> CommandLine::parse(std::vector<std::string> words) {
         words.resize(std::min<std::size_t>(words.size(), 1));
         words.emplace_back("--help");
     }
-    words = command_first(std::move(words));
+    words = subcommand_first(std::move(words));
     if (words.empty()) throw std::invalid_argument{"a command is required"};
     const auto subcommands = app_.get_subcommands({});
     const auto known = std::ranges::count(subcommands, words.front(), &CLI::App::get_name);
     if (known == 0 && !words.front().starts_with('-'))
         throw std::invalid_argument{"unknown command: " + words.front()};
-    if (take_foreign_command_) take_foreign_command_(words);
+    if (take_program_) take_program_(words);
     try {
         std::ranges::reverse(words);  // CLI11 expects this order
         app_.parse(std::move(words));

@@ -10,11 +10,11 @@
 
 namespace redlock::tool {
 
-/// Removes the user's command from the end of `words`, which are `run [OPTION...] RESOURCE [--] COMMAND
-/// [ARG...]`, and returns it. The command is everything behind RESOURCE, which is the first of the words
-/// behind the name of the subcommand that is neither an option of `app` nor the value of one. Words in the
-/// command that look like options of redlock belong to the command. A "--" in between is dropped.
-std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words);
+/// Removes the user's program and its arguments from the end of `words`, which are `run [OPTION...] RESOURCE
+/// [--] COMMAND [ARG...]`, and returns them. They are everything behind RESOURCE, which is the first of the
+/// words behind the name of the subcommand that is neither an option of `app` nor the value of one. Words of
+/// the program that look like options of redlock belong to the program. A "--" in between is dropped.
+std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& words);
 
 class CommandLine {
 public:
@@ -22,8 +22,8 @@ public:
 
     /// Adds a subcommand. `carry_out` executes it after its arguments are parsed, and returns the exit
     /// status. A `Request` has the values of the arguments, which its function `add_to` adds. If it has a
-    /// member `words`, the words behind RESOURCE are a command of the user, which is stored there. Options in
-    /// these words are not parsed. One subcommand may have such a command.
+    /// member `words`, the words behind RESOURCE are a program of the user, which is stored there. Options in
+    /// these words are not parsed. One subcommand may have such a program.
     template <class Request>
     void add(const std::string& name, const std::string& help, int (*carry_out)(const Request&),
              void (Request::*add_to)(CLI::App&) = &Request::add_to) {
@@ -33,8 +33,8 @@ public:
             [this, request, carry_out] { chosen_ = [request, carry_out] { return carry_out(*request); }; });
         ((*request).*add_to)(*app);
         if constexpr (requires { request->words; })
-            take_foreign_command_ = [app, request](std::vector<std::string>& words) {
-                if (words.front() == app->get_name()) request->words = take_command(*app, words);
+            take_program_ = [app, request](std::vector<std::string>& words) {
+                if (words.front() == app->get_name()) request->words = take_program(*app, words);
             };
     }
 
@@ -44,10 +44,10 @@ public:
     std::function<int()> parse(std::vector<std::string> words);
 
 private:
-    std::vector<std::string> command_first(std::vector<std::string> words) const;
+    std::vector<std::string> subcommand_first(std::vector<std::string> words) const;
 
     CLI::App app_{"Distributed locks with Redis (Redlock) over N independent masters.", "redlock"};
-    std::function<void(std::vector<std::string>&)> take_foreign_command_{};
+    std::function<void(std::vector<std::string>&)> take_program_{};
     std::function<int()> chosen_{};
 };
 

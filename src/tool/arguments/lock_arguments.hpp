@@ -20,7 +20,7 @@ void add_lease(CLI::App& app, LockOptions& lock);
 struct LockArguments {
     NodeArguments nodes{};
     std::string resource{};
-    /// The defaults are those of the library, but a command may need longer than a function, and nothing
+    /// The defaults are those of the library, but a program may need longer than a function, and nothing
     /// limits how long it holds the lock.
     LockOptions lock{.ttl = std::chrono::seconds{30}, .max_hold = std::chrono::nanoseconds::max()};
     bool nonblock = false;
@@ -29,7 +29,7 @@ struct LockArguments {
     bool quiet = false;
     bool verbose = false;  ///< also say how each node voted; each subcommand has its own text for this option
 
-    /// Returns true if the command must not wait for another holder.
+    /// Returns true if redlock must not wait for another holder.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
 
     /// Returns true if a message about this result must be printed: it is a failure, and --quiet does not

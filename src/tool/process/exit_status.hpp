@@ -15,11 +15,11 @@ inline constexpr int unsafe = 2;            ///< doctor: a node is unsafe, or no
 inline constexpr int usage = 64;            ///< EX_USAGE: wrong arguments, nothing was done
 inline constexpr int no_quorum = 69;        ///< EX_UNAVAILABLE: too few nodes answered in time
 inline constexpr int internal = 70;         ///< EX_SOFTWARE: for example no memory
-inline constexpr int no_process = 71;       ///< EX_OSERR: no process could be created for the command
+inline constexpr int no_process = 71;       ///< EX_OSERR: no process could be created for the program
 inline constexpr int lost = 75;             ///< EX_TEMPFAIL: the lock was held and is lost
 inline constexpr int denied = 77;           ///< EX_NOPERM: a wrong password, or a missing permission
-inline constexpr int not_executable = 126;  ///< the command cannot be executed, as in a shell
-inline constexpr int not_found = 127;       ///< the command was not found, as in a shell
+inline constexpr int not_executable = 126;  ///< the program cannot be executed, as in a shell
+inline constexpr int not_found = 127;       ///< the program was not found, as in a shell
 inline constexpr int signalled = 128;       ///< plus the number of the signal
 
 /// Returns true if the node has refused the login, or a command that locks need.

@@ -1,7 +1,6 @@
 // Loads OpenSSL only if an address asks for TLS, because loading it takes longer than everything else that
-// the command does. This file defines each function of OpenSSL that redis/tls.cpp calls. Each definition
-// forwards to the function of the same name in the library. Therefore the program itself is not linked with
-// OpenSSL.
+// redlock does. This file defines each function of OpenSSL that redis/tls.cpp calls. Each definition forwards
+// to the function of the same name in the library. Therefore redlock itself is not linked with OpenSSL.
 #pragma GCC visibility push(hidden)  // otherwise OpenSSL would call these instead of its own
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -38,7 +37,7 @@ void* find(const char* name) {
     }
 
 extern "C" {
-FORWARD(long, BIO_ctrl, (BIO * bio, int command, long number, void* data), (bio, command, number, data))
+FORWARD(long, BIO_ctrl, (BIO * bio, int control, long number, void* data), (bio, control, number, data))
 FORWARD(int, BIO_free, (BIO * bio), (bio))
 FORWARD(BIO*, BIO_new, (const BIO_METHOD* method), (method))
 FORWARD(const BIO_METHOD*, BIO_s_mem, (), ())
@@ -48,8 +47,8 @@ FORWARD(unsigned long, ERR_get_error, (), ())
 FORWARD(const char*, ERR_reason_error_string, (unsigned long error), (error))
 FORWARD(int, OPENSSL_atexit, (void (*handler)()), (handler))
 FORWARD(void, OPENSSL_thread_stop, (), ())
-FORWARD(long, SSL_CTX_ctrl, (SSL_CTX * context, int command, long number, void* data),
-        (context, command, number, data))
+FORWARD(long, SSL_CTX_ctrl, (SSL_CTX * context, int control, long number, void* data),
+        (context, control, number, data))
 FORWARD(void, SSL_CTX_free, (SSL_CTX * context), (context))
 FORWARD(int, SSL_CTX_load_verify_locations, (SSL_CTX * context, const char* file, const char* directory),
         (context, file, directory))
@@ -65,8 +64,8 @@ FORWARD(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX * context, const char* file, 
         (context, file, type))
 FORWARD(int, SSL_CTX_use_certificate_chain_file, (SSL_CTX * context, const char* file), (context, file))
 FORWARD(int, SSL_connect, (SSL * session), (session))
-FORWARD(long, SSL_ctrl, (SSL * session, int command, long number, void* data),
-        (session, command, number, data))
+FORWARD(long, SSL_ctrl, (SSL * session, int control, long number, void* data),
+        (session, control, number, data))
 FORWARD(void, SSL_free, (SSL * session), (session))
 FORWARD(X509_VERIFY_PARAM*, SSL_get0_param, (SSL * session), (session))
 FORWARD(int, SSL_get_error, (const SSL* session, int status), (session, status))

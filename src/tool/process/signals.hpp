@@ -23,8 +23,8 @@ namespace redlock::tool {
 inline constexpr std::initializer_list<int> ending_signals{SIGTERM, SIGINT,  SIGHUP,    SIGQUIT, SIGUSR1,
                                                            SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
 
-/// There may be one object in a process. The signals stay blocked after its destruction, because the program
-/// is about to end then.
+/// There may be one object in a process. The signals stay blocked after its destruction, because redlock is
+/// about to end then.
 class Signals : detail::NotCopied {
 public:
     /// Waits for `signals` and for SIGCHLD.

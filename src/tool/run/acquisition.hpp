@@ -1,5 +1,5 @@
 // Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal. Also what `redlock run`
-// and the commands for a lease share otherwise.
+// and the subcommands for a lease share otherwise.
 #pragma once
 
 #include "arguments/lock_arguments.hpp"

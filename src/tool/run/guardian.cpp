@@ -30,7 +30,7 @@ static_assert(std::atomic<pid_t>::is_always_lock_free);
 static_assert(__atomic_always_lock_free(sizeof(std::int64_t), nullptr));
 static_assert(alignof(std::atomic<std::int64_t>) == sizeof(std::int64_t));
 
-/// Asks the kernel not to kill the guardian before the command when memory is short. A privileged process may
+/// Asks the kernel not to kill the guardian before the program when memory is short. A privileged process may
 /// ask never to be killed. Any other process may only undo a setting that makes the kernel kill it first.
 void ask_to_be_spared() noexcept {
     const int fd = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Ends the command of `redlock run` if redlock dies without a chance to do so, because it was killed or the
+// Ends the program of `redlock run` if redlock dies without a chance to do so, because it was killed or the
 // system has no memory left.
 //
 // The guardian is a process in a session of its own. Therefore a signal to the process group, the session or
@@ -20,17 +20,16 @@ namespace redlock::tool {
 
 class Guardian : detail::NotCopied {
 public:
-    /// Starts the guardian, which will end the command with SIGTERM. If `kills` is true, the guardian also
+    /// Starts the guardian, which will end the program with SIGTERM. If `kills` is true, the guardian also
     /// sends SIGKILL to the processes that are left after the grace, or when the lease ends if that is
     /// earlier. Throws std::system_error if no process can be started.
     Guardian(bool kills, std::chrono::nanoseconds grace);
-    /// Ends the guardian. The command stays as it is. The pipes stay open, because the program is about to
-    /// end.
+    /// Ends the guardian. The program stays as it is. The pipes stay open, because redlock is about to end.
     ~Guardian();
 
     /// Tells the guardian which process group it has to end. The child calls this function before it executes
-    /// the command, so that no death of redlock can go unnoticed. Returns when the guardian has left the
-    /// session of redlock, and has asked not to be killed before the command when memory is short.
+    /// the program, so that no death of redlock can go unnoticed. Returns when the guardian has left the
+    /// session of redlock, and has asked not to be killed before the program when memory is short.
     void guard(pid_t group) const noexcept;
 
     /// Tells the guardian when the lease ends. Another client can hold the lock from then on. Starts another

@@ -24,7 +24,7 @@ ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Ter
     : guardian_(start.guardian), failure_(shared_with_children<std::atomic<int>>("mmap")) {
     const auto words = pointers(start.words);
     const auto variables = pointers(start.environment, environ);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the command leaves behind become our children
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1UL);  // the processes that the program leaves behind become our children
     id_ = ::fork();
     if (id_ == 0) {  // from here on only functions that are safe in a signal handler
         signals.restore();
@@ -46,7 +46,7 @@ void ProcessGroup::refresh() {
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
         if (guardian_) guardian_->record_exit(pid, status);
-        const bool is_orphan = end_ && ::getpgid(pid) == id_;  // left behind by the command
+        const bool is_orphan = end_ && ::getpgid(pid) == id_;  // left behind by the program
         if (pid != id_ && !is_orphan) continue;
         stopped_ = WIFSTOPPED(status);
         if (stopped_) stop_ = WSTOPSIG(status);

@@ -1,4 +1,4 @@
-// The process group of the command. It has the command and the processes that the command starts, so that all
+// The process group of the program. It has the program and the processes that the program starts, so that all
 // of them can be signalled together.
 #pragma once
 
@@ -28,8 +28,8 @@ public:
         Guardian* guardian = nullptr;          ///< ends the group if redlock dies before it
     };
 
-    /// Starts the command. Its signals are as `signals` found them. If the program cannot be executed, the
-    /// exit status is 126 or 127, as in a shell. Throws std::system_error if no process can be started.
+    /// Starts the program. Its signals are as `signals` found them. If it cannot be executed, the exit status
+    /// is 126 or 127, as in a shell. Throws std::system_error if no process can be started.
     ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal);
     /// Kills the group if an exception ends its supervision, because it must not go on without the lock.
     ~ProcessGroup() {
@@ -41,11 +41,11 @@ public:
     /// Takes notice of the processes that have ended, stopped or continued since the last call. Never waits.
     void refresh();
 
-    /// Returns the exit status of the command itself, or 128 + the signal that killed it. Returns nothing
-    /// while the command runs.
+    /// Returns the exit status of the program itself, or 128 + the signal that killed it. Returns nothing
+    /// while the program runs.
     std::optional<int> status() const noexcept;
 
-    /// Returns the signal that killed the command, otherwise 0.
+    /// Returns the signal that killed the program, otherwise 0.
     int killed_by() const noexcept { return end_ && WIFSIGNALED(*end_) ? WTERMSIG(*end_) : 0; }
 
     /// Returns the errno of a program that could not be executed, otherwise 0.
@@ -54,13 +54,13 @@ public:
     /// Returns the signal that has stopped a process of the group since the last call, if one did.
     std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
 
-    /// Returns true if anybody has continued the command since the last call.
+    /// Returns true if anybody has continued the program since the last call.
     bool take_continuation() noexcept { return std::exchange(continued_, false); }
 
     /// Returns true if a process of the group was stopped and not continued.
     bool stopped() const noexcept { return stopped_; }
 
-    /// Returns true if a process of the group is alive, also after the end of the command. Zombies do not
+    /// Returns true if a process of the group is alive, also after the end of the program. Zombies do not
     /// count: those of our children are gone after refresh(), and those of a daemon may stay while it lives.
     bool alive() { return !end_ || (alive_ = find_alive(id_, alive_)) != 0; }
 
@@ -72,11 +72,11 @@ private:
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno, shared with the child; never unmapped
     pid_t id_ = -1;
-    std::optional<int> end_{};  // of the command, as waitpid() reports it
+    std::optional<int> end_{};  // of the program, as waitpid() reports it
     std::optional<int> stop_{};
     bool stopped_ = false;
     bool continued_ = false;
-    pid_t alive_ = 0;  // a process of the group that has outlived the command
+    pid_t alive_ = 0;  // a process of the group that has outlived the program
 };
 
 }  // namespace redlock::tool

@@ -89,7 +89,7 @@ void RunArguments::add_to(CLI::App& app) {
     app.formatter(std::make_shared<UsageOfRun>());
 }
 
-std::vector<std::string> RunArguments::command() const {
+std::vector<std::string> RunArguments::program() const {
     if (!shell_command.empty() && !words.empty())
         throw std::invalid_argument{"both --command and COMMAND are given"};
     if (!shell_command.empty()) return {variable("SHELL", "/bin/sh"), "-c", shell_command};  // as flock does

@@ -21,8 +21,8 @@ struct RunArguments : LockArguments {
     bool hide_nodes = false;
 
     void add_to(CLI::App& app);
-    /// Returns the command of the user. Throws std::invalid_argument if there is none, or if there are two.
-    std::vector<std::string> command() const;
+    /// Returns the program of the user. Throws std::invalid_argument if there is none, or if there are two.
+    std::vector<std::string> program() const;
     /// A holder that dies also keeps the lock for the minimum hold time.
     std::chrono::milliseconds ttl() const { return std::max(lock.ttl, lock.min_hold); }
 };

@@ -46,7 +46,7 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog,
                        const std::shared_ptr<std::promise<std::string>>& loss) {
     auto options = request.lock;
     options.ttl = request.ttl();
-    options.holder = holder_description(::getpid(), request.command().front());
+    options.holder = holder_description(::getpid(), request.program().front());
     options.watchdog = &watchdog;
     options.on_lost = [loss, resource = request.resource](const Result& it) {
         try {
@@ -111,19 +111,19 @@ Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signal
     (void)policy.look_at_lock();
     Terminal terminal;
     policy.has_terminal = terminal.free_to_give();
-    ProcessGroup command{{.words = request.command(),
+    ProcessGroup program{{.words = request.program(),
                           .environment = environment_of(request, lock),
                           .in_foreground = policy.has_terminal,
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
                          terminal};
-    const auto ending = supervise(command, signals, terminal, policy);
-    const auto error = std::generic_category().message(command.failure());
-    if (!ending.has_run) say(request.command().front() + ": " + error);
+    const auto ending = supervise(program, signals, terminal, policy);
+    const auto error = std::generic_category().message(program.failure());
+    if (!ending.has_run) say(request.program().front() + ": " + error);
     return ending;
 }
 
-/// Releases a lock under which no command has run. Then nobody has to wait for the end of --min-hold, so the
+/// Releases a lock under which no program has run. Then nobody has to wait for the end of --min-hold, so the
 /// first release is the one of `redlock release`, which knows the owner only. The second one finds no key any
 /// more, and ends the work of the watchdog.
 Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
@@ -134,7 +134,7 @@ Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
     return result;
 }
 
-/// Runs the command and releases the lock, whatever happens.
+/// Runs the program and releases the lock, whatever happens.
 int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
                     const Loss& loss) {
     const auto since = boot_clock().now();
@@ -174,10 +174,10 @@ int acquire_and_run(const RunArguments& request, Lock& lock, Nodes& nodes, Signa
 }
 
 int run(const RunArguments& request) {
-    (void)request.command();  // before anything is locked
+    (void)request.program();  // before anything is locked
     auto reporter = reporter_of(request);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
-    // The command must not inherit these of an outer `redlock run`. Most of them it gets from us.
+    // The program must not inherit these of an outer `redlock run`. Most of them it gets from us.
     for (const auto* const name :
          {"REDLOCK_RESOURCE", "REDLOCK_OWNER", "REDLOCK_TTL_MS", "REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"})
         erase_variable(name);

@@ -34,8 +34,8 @@ namespace {
 
 constexpr std::string_view owner_name = "owner=";
 
-/// The arguments of the four commands.
-struct LeaseCommandArguments : LockArguments {
+/// The arguments of the four subcommands.
+struct LeaseArguments : LockArguments {
     std::string owner{};
     std::optional<pid_t> while_process{};
     bool json = false;
@@ -112,7 +112,7 @@ Owner owner_of(const std::string& text) {
 
 /// Prints the lease for a script: as JSON, or as commands for a shell. A script may evaluate the commands, or
 /// read a value from them.
-void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
+void tell(const LeaseArguments& request, const Lease& lease, const Result& result) {
     if (request.json) return print_json(std::cout, request.resource, lease, result);
     if (!result) return;
     const auto validity = std::chrono::floor<std::chrono::milliseconds>(result.validity());
@@ -133,7 +133,7 @@ struct LastingLock : Lock {
     }
 };
 
-int acquire(const LeaseCommandArguments& request) {
+int acquire(const LeaseArguments& request) {
     // From here on the process cannot be mistaken for a later one with the same number.
     std::optional<WatchedProcess> watched;
     if (request.while_process) watched.emplace(*request.while_process);
@@ -168,7 +168,7 @@ int acquire(const LeaseCommandArguments& request) {
     return keeper < 0 ? exit_status::no_process : status;
 }
 
-int extend(const LeaseCommandArguments& request) {
+int extend(const LeaseArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     static auto& lock = *new LastingLock{nodes, request.resources(), request.options()};
     lock.take_over(owner_of(request.owner));
@@ -177,7 +177,7 @@ int extend(const LeaseCommandArguments& request) {
     return conclude(request, result);
 }
 
-int release(const LeaseCommandArguments& request) {
+int release(const LeaseArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto result = release_lease(nodes, request.resources(), owner_of(request.owner), request.lock.fair);
     if (request.json) print_json(std::cout, request.resource, {}, result);
@@ -186,8 +186,8 @@ int release(const LeaseCommandArguments& request) {
 
 }  // namespace
 
-void add_lease_commands(CommandLine& line) {
-    using Arguments = LeaseCommandArguments;
+void add_lease_subcommands(CommandLine& line) {
+    using Arguments = LeaseArguments;
     line.add("acquire", "Acquire a lock that outlives this process, and print its owner", acquire,
              &Arguments::add_acquire);
     line.add("extend", "Make a lock last for at least the ttl from now on", extend, &Arguments::add_extend);
