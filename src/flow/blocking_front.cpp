@@ -8,20 +8,20 @@ struct Blocking {
     Nodes& nodes;
 
     void operator()(std::monostate) const noexcept {}
-    void operator()(const PendingRound& round) const {
+    void operator()(const AwaitedRound& round) const {
         nodes.ask({round.request, 1}, *round.limits, {round.tally, 1});
     }
-    void operator()(const PendingPause& pause) const { pause.clock->sleep_until(pause.until, *pause.stop); }
-    void operator()(const PendingTurn& it) const noexcept { it.turn->has_come = true; }
-    void operator()(const PendingListen& it) const { *it.listens = it.waiter->listen(it.homes, *it.limits); }
-    void operator()(const PendingMessage& it) const { *it.message = it.waiter->sleep(it.until, *it.stop); }
+    void operator()(const AwaitedPause& pause) const { pause.clock->sleep_until(pause.until, *pause.stop); }
+    void operator()(const AwaitedTurn& it) const noexcept { it.turn->has_come = true; }
+    void operator()(const AwaitedListen& it) const { *it.listens = it.waiter->listen(it.homes, *it.limits); }
+    void operator()(const AwaitedMessage& it) const { *it.message = it.waiter->sleep(it.until, *it.stop); }
 };
 
 }  // namespace
 
 std::exception_ptr do_pending(const Operation& operation) noexcept {
     try {
-        std::visit(Blocking{operation.nodes()}, operation.pending());
+        std::visit(Blocking{operation.nodes()}, operation.awaited());
     } catch (...) {  // no memory, or a Nodes of the user that throws
         return std::current_exception();
     }

@@ -166,14 +166,14 @@ private:
 };
 
 /// The round that a flow waits for.
-struct PendingRound {
+struct AwaitedRound {
     const Request* request;
     const RoundLimits* limits;
     Tally* tally;  ///< blank
 };
 
 /// The pause that a flow waits for. It ends at this instant, or when a stop is requested.
-struct PendingPause {
+struct AwaitedPause {
     Clock* clock;
     Clock::time_point until;
     const std::stop_token* stop;
@@ -193,13 +193,13 @@ struct Turn {
 };
 
 /// The turn that a flow waits for. A waiter keeps its turn until the Waiter is destroyed.
-struct PendingTurn {
+struct AwaitedTurn {
     Waiter* waiter;
     Turn* turn;
 };
 
 /// A call of Waiter::listen() that a flow waits for. The front writes its result into `listens`.
-struct PendingListen {
+struct AwaitedListen {
     Waiter* waiter;
     NodeSet homes;
     const RoundLimits* limits;
@@ -207,7 +207,7 @@ struct PendingListen {
 };
 
 /// A call of Waiter::sleep() that a flow waits for. The front writes its result into `message`.
-struct PendingMessage {
+struct AwaitedMessage {
     Waiter* waiter;
     Clock::time_point until;
     const std::stop_token* stop;
@@ -215,15 +215,15 @@ struct PendingMessage {
 };
 
 /// What a flow waits for; std::monostate if it has ended.
-using Pending =
-    std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen, PendingMessage>;
+using Awaited =
+    std::variant<std::monostate, AwaitedRound, AwaitedPause, AwaitedTurn, AwaitedListen, AwaitedMessage>;
 
 /// One operation, such as one acquire() with all its attempts: the memory of its flows, and the thing that
 /// they wait for. A front does this:
 ///
 ///     Flow flow = steps.run();
 ///     for (operation.start(flow); !operation.ended(); operation.resume())
-///         ...  // do what operation.pending() describes
+///         ...  // do what operation.awaited() describes
 ///     flow.result();
 ///
 /// A front can destroy a suspended flow. It then calls send_unreleased() of the Steps object, if there is
@@ -238,13 +238,13 @@ public:
     void start(const Flow& flow) { continue_with(flow.handle_); }
 
     /// Returns what the flow waits for. The pointers in it are valid until resume().
-    const Pending& pending() const noexcept { return pending_; }
-    bool ended() const noexcept { return std::holds_alternative<std::monostate>(pending_); }
+    const Awaited& awaited() const noexcept { return awaited_; }
+    bool ended() const noexcept { return std::holds_alternative<std::monostate>(awaited_); }
 
     /// Continues the flow when it need not wait any more. `failure` is thrown in the flow if it is not null.
     void resume(std::exception_ptr failure = {}) {
         failure_ = std::move(failure);
-        pending_ = {};
+        awaited_ = {};
         continue_with(innermost_);
     }
 
@@ -263,7 +263,7 @@ private:
 
     Nodes& nodes_;
     FrameMemory frames_;
-    Pending pending_{};
+    Awaited awaited_{};
     Flow::Handle innermost_{};
     std::exception_ptr failure_{};
 };
@@ -326,10 +326,10 @@ protected:
     /// The awaiter of ask() and of the functions below.
     struct Wait {
         Operation& operation;
-        Pending pending;
+        Awaited awaited;
         bool await_ready() const noexcept { return false; }
         void await_suspend(Flow::Handle flow) const noexcept {
-            operation.pending_ = pending;
+            operation.awaited_ = awaited;
             operation.innermost_ = flow;
         }
         void await_resume() const {
@@ -341,16 +341,16 @@ protected:
 
     /// Awaits a round. `tally` must be blank.
     Wait ask(const Request& request, const RoundLimits& limits, Tally& tally) const noexcept {
-        return {operation_, PendingRound{&request, &limits, &tally}};
+        return {operation_, AwaitedRound{&request, &limits, &tally}};
     }
 
     /// Awaits a pause until this instant, or until a stop is requested.
     Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
-        return {operation_, PendingPause{&clock, until, &stop}};
+        return {operation_, AwaitedPause{&clock, until, &stop}};
     }
 
     /// Awaits anything that a flow can wait for. Rounds and pauses have the functions above.
-    Wait wait_for(Pending pending) const noexcept { return {operation_, pending}; }
+    Wait wait_for(Awaited awaited) const noexcept { return {operation_, awaited}; }
 
 private:
     friend class Flow::promise_type;

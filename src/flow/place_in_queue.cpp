@@ -56,7 +56,7 @@ Flow PlaceInQueue::wait_within_limits() {
         if (waiter_) {
             turn_.attempt_due = timing_.attempt_due();
             const bool had_turn = turn_.has_come;
-            co_await wait_for(PendingTurn{waiter_.get(), &turn_});
+            co_await wait_for(AwaitedTurn{waiter_.get(), &turn_});
             if (turn_.has_come && !had_turn) timing_.begin_turn(clock_.now());
             if (!now_is_before(limits_.deadline)) break;
             if (!turn_.has_come) {
@@ -82,7 +82,7 @@ Flow PlaceInQueue::find_home() {
     listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
     if (listens_) co_return std::error_code{};
     if (!may_stay) leave_queue();  // its home node, if any, has failed; so also if no other node is found
-    co_await wait_for(PendingListen{waiter_.get(), homes_, &limits_, &listens_});
+    co_await wait_for(AwaitedListen{waiter_.get(), homes_, &limits_, &listens_});
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
     if (may_stay && waiter_->home() == home) co_return std::error_code{};
@@ -159,7 +159,7 @@ Flow PlaceInQueue::ask_and_sleep() {
 Flow PlaceInQueue::await_message() {
     message_is_ours_ = false;
     for (bool withdrawn = false; now_is_before(sleep_until_);) {
-        co_await wait_for(PendingMessage{waiter_.get(), sleep_until_, &limits_.stop, &message_});
+        co_await wait_for(AwaitedMessage{waiter_.get(), sleep_until_, &limits_.stop, &message_});
         message_is_ours_ = message_.ticket == terms_.ticket;
         if (message_is_ours_) break;
         if (!message_.connected) {

@@ -47,21 +47,21 @@ public:
     LoopFront(Context& context, Task& task) : task_(task), rounds_(context, task) {}
 
     bool operator()(std::monostate) const noexcept { return true; }
-    bool operator()(const flow::PendingRound& round) {
+    bool operator()(const flow::AwaitedRound& round) {
         return rounds_.advance({round.request, 1}, *round.limits, {round.tally, 1});
     }
-    bool operator()(const flow::PendingPause& pause) {
+    bool operator()(const flow::AwaitedPause& pause) {
         if (pause.stop->stop_requested() || task_.now() >= pause.until) return true;
         task_.wake_at(pause.until);
         return false;
     }
-    bool operator()(const flow::PendingTurn& it) { return in_steps(*it.waiter).await_turn(task_, *it.turn); }
-    bool operator()(const flow::PendingListen& it) {
+    bool operator()(const flow::AwaitedTurn& it) { return in_steps(*it.waiter).await_turn(task_, *it.turn); }
+    bool operator()(const flow::AwaitedListen& it) {
         const auto listens = in_steps(*it.waiter).listen_in_steps(task_, it.homes, *it.limits);
         if (listens) *it.listens = *listens;
         return listens.has_value();
     }
-    bool operator()(const flow::PendingMessage& it) {
+    bool operator()(const flow::AwaitedMessage& it) {
         auto message = in_steps(*it.waiter).sleep_in_steps(task_, it.until, *it.stop);
         if (message) *it.message = *std::move(message);
         return message.has_value();
@@ -92,7 +92,7 @@ public:
         while (!frames_.ended()) {
             std::exception_ptr failure;
             try {
-                if (!std::visit(front_, frames_.pending())) return false;
+                if (!std::visit(front_, frames_.awaited())) return false;
             } catch (...) {  // no memory, or a Nodes of the user that throws
                 failure = std::current_exception();
             }

@@ -31,9 +31,9 @@ public:
     }
 
     bool ended() const { return operation_.ended(); }
-    const flow::Pending& pending() const { return operation_.pending(); }
+    const flow::Awaited& awaited() const { return operation_.awaited(); }
     void make_round() {
-        const auto& round = std::get<flow::PendingRound>(operation_.pending());
+        const auto& round = std::get<flow::AwaitedRound>(operation_.awaited());
         world_.ask({round.request, 1}, *round.limits, {round.tally, 1});
     }
     void resume(std::exception_ptr failure = {}) { operation_.resume(std::move(failure)); }
@@ -110,7 +110,7 @@ TEST(AttemptFlow, SaysThatItsReleaseIsSentAgain) {
         steps.make_round();
         steps.request_stop();
         steps.resume();
-        const auto& release = *std::get<flow::PendingRound>(steps.pending()).request;
+        const auto& release = *std::get<flow::AwaitedRound>(steps.awaited()).request;
         ASSERT_TRUE(release.command.queue) << "it wakes the next waiter, because the attempt was cancelled";
         EXPECT_FALSE(release.command.queue->repeated);
         steps.make_round();

@@ -163,15 +163,15 @@ class WaiterWithoutATurn : public testing::Test {
 protected:
     /// Its turn comes, and the home node tells it this place.
     void expect_to_wait_at_its_turn(const QueuePlace& told) {
-        std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
+        std::get<flow::AwaitedTurn>(operation.awaited()).turn->has_come = true;
         operation.resume();
-        *std::get<flow::PendingListen>(operation.pending()).listens = true;
+        *std::get<flow::AwaitedListen>(operation.awaited()).listens = true;
         operation.resume();
-        auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
+        auto& votes = *std::get<flow::AwaitedRound>(operation.awaited()).tally;
         votes.refuse(0);
         votes[0].place = told;
         operation.resume();
-        EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending()));
+        EXPECT_TRUE(std::holds_alternative<flow::AwaitedMessage>(operation.awaited()));
     }
 
     MemoryClock clock{};
@@ -187,12 +187,12 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
         const auto start = clock.now();
         const auto flow = place.wait(start + 1min);
         operation.start(flow);
-        const auto* const pending = std::get_if<flow::PendingTurn>(&operation.pending());
-        ASSERT_TRUE(pending);
-        EXPECT_EQ(pending->turn->limits->deadline, start + 1min);
-        EXPECT_THAT(pending->turn->attempt_due, IsBetween(start + 7s, start + 14s));
-        clock.pass_to(pending->turn->attempt_due);
-        pending->turn->place = QueuePlace{.in_front = 17};
+        const auto* const awaited = std::get_if<flow::AwaitedTurn>(&operation.awaited());
+        ASSERT_TRUE(awaited);
+        EXPECT_EQ(awaited->turn->limits->deadline, start + 1min);
+        EXPECT_THAT(awaited->turn->attempt_due, IsBetween(start + 7s, start + 14s));
+        clock.pass_to(awaited->turn->attempt_due);
+        awaited->turn->place = QueuePlace{.in_front = 17};
         operation.resume();
         ASSERT_TRUE(operation.ended());
         EXPECT_EQ(place.wake(), flow::PlaceInQueue::Wake::attempt);
