@@ -19,9 +19,8 @@
 
 namespace redlock {
 
-/// The first group has the outcomes of an operation, the second the causes of an unknown vote at one node.
-/// Two of the first group are causes as well: `deadline`, and `lost` if the node does not know a
-/// subscription.
+/// The *outcomes* of an operation, and the *causes* of an unknown vote at one node. Two of the outcomes are
+/// causes as well: `deadline`, and `lost`, which then says that the subscription of a waiter is lost.
 enum class Errc {
     // The outcome of acquire, extend or release.
     held_by_other = 1,   ///< Nodes refused: another client holds the lock, or several clients contend for it.

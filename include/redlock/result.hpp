@@ -28,7 +28,7 @@ public:
     /// Returns true if the operation was successful.
     explicit operator bool() const noexcept { return !error_; }
 
-    /// Returns no error on success. Otherwise returns an Errc of the first group, or a code of the system (no
+    /// Returns no error on success. Otherwise returns an outcome of Errc, or a code of the system (no
     /// entropy, no memory).
     std::error_code error() const noexcept { return error_; }
 

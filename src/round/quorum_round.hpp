@@ -199,7 +199,7 @@ public:
             for (std::size_t node = 0; node < size_; ++node)
                 if (includes(node, i)) {
                     nodes_[node].stage = Stage::unasked;
-                    ++counts_[i].pending;
+                    ++counts_[i].missing;
                 }
         }
         if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::one_by_one;
@@ -445,7 +445,7 @@ private:
         NodeSet to{};  // the nodes to which the request goes, apart from those from which it was excluded
         std::size_t granted = 0;
         std::size_t refused = 0;
-        std::size_t pending = 0;  // votes that are missing, and can still come
+        std::size_t missing = 0;  // votes that are missing, and can still come
     };
 
     const VerbProperties& properties() const noexcept {
@@ -493,7 +493,7 @@ private:
         report.took = now - nodes_[node].asked_at;
         report.detail = std::move(detail);
         auto& votes = counts_[request];
-        --votes.pending;
+        --votes.missing;
         if (vote.vote == Vote::granted) ++votes.granted;
         if (vote.vote == Vote::refused) ++votes.refused;
     }
@@ -527,14 +527,15 @@ private:
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Returns true if the request can get the grants that it needs. A node that is not worth asking is
-    /// pending, but will not grant. Only an acquisition has such nodes, and an acquisition has one request.
+    /// Returns true if the request can get the grants that it needs. The vote of a node that is not worth
+    /// asking is missing, but the node will not grant. Only an acquisition has such nodes, and an acquisition
+    /// has one request.
     bool is_possible(const Count& it) const noexcept {
         const auto is_never_asked = [this](const Participant& node) {
             return node.can_be_asked() && !worth_asking(node);
         };
         const auto never_asked = refused_to_acquire() ? std::ranges::count_if(nodes_, is_never_asked) : 0;
-        return it.granted + it.pending >= needed_ + static_cast<std::size_t>(never_asked);
+        return it.granted + it.missing >= needed_ + static_cast<std::size_t>(never_asked);
     }
 
     bool impossible() const noexcept {
