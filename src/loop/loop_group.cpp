@@ -49,14 +49,14 @@ void FormerGroups::close(Lanes& threads) noexcept {
 // ---- LoopGroup
 
 /// A round, or the rounds of a batch on a Redis Cluster, one after the other.
-class LoopGroup::Round final : public RoundInSteps, public RoundDriver::Owner {
+class LoopGroup::RoundOfTask final : public RoundInSteps, public RoundDriver::Maker {
 public:
-    Round(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
-          std::span<Tally> tallies)
+    RoundOfTask(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
+                std::span<Tally> tallies)
         : group_(group), task_(task), limits_(limits), parts_(group.group_.clusters(), requests, tallies) {
         ++group_.rounds_;
     }
-    ~Round() override {
+    ~RoundOfTask() override {
         if (--group_.rounds_ == 0) group_.idle_since_ = group_.now();
         group_.wake();
     }
@@ -94,7 +94,7 @@ std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Reque
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (rounds_ == 0) read_all();
     for (const auto& it : requests) longest_ttl_ = std::max(longest_ttl_, it.command.ttl);
-    return std::make_unique<Round>(*this, task, requests, limits, tallies);
+    return std::make_unique<RoundOfTask>(*this, task, requests, limits, tallies);
 }
 
 std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
@@ -180,7 +180,7 @@ void LoopGroup::detach() noexcept {
     for (const auto& pool : group_.listeners()) pool->drop_all();
     network_.watches().detach();
     watched_.clear();
-    SchedulerOwner::scheduler->set_end_of_pass(nullptr);
+    SchedulerMember::scheduler->set_end_of_pass(nullptr);
     detached_at_ = clock().now();
     (void)detail::has_memory_for([this] {  // otherwise the destructor sends the rest
         (void)NodeGroup::send_the_rest(std::array{&group_}, clock().now() + std::chrono::milliseconds{1},

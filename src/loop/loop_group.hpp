@@ -41,26 +41,26 @@ private:
 };
 
 /// A base class of the group, so that `scheduler` exists before the base class Task, which needs it.
-struct SchedulerOwner {
+struct SchedulerMember {
     const std::shared_ptr<Scheduler> scheduler;
 };
 
 /// As a task, it ends each pass of the loop: it writes the commands that the rounds of the pass have
 /// collected, and watches the connections.
-class LoopGroup final : public Rounds, SchedulerOwner, Task, public std::enable_shared_from_this<LoopGroup> {
+class LoopGroup final : public Rounds, SchedulerMember, Task, public std::enable_shared_from_this<LoopGroup> {
 public:
     /// Does no I/O. `loop` must exist until detach() is called or the group is destroyed.
     LoopGroup(std::shared_ptr<Scheduler> of_loop, EventLoop& loop, const std::vector<NodeConfig>& configs,
               const NodesOptions& options, std::shared_ptr<Network> system,
               std::weak_ptr<FormerGroups> former)
-        : SchedulerOwner{std::move(of_loop)},
-          Task(*SchedulerOwner::scheduler),
+        : SchedulerMember{std::move(of_loop)},
+          Task(*SchedulerMember::scheduler),
           former_(std::move(former)),
           network_(loop, std::move(system)),
           group_(configs, options, network_) {
-        SchedulerOwner::scheduler->set_end_of_pass(this);
+        SchedulerMember::scheduler->set_end_of_pass(this);
     }
-    ~LoopGroup() override { SchedulerOwner::scheduler->set_end_of_pass(nullptr); }
+    ~LoopGroup() override { SchedulerMember::scheduler->set_end_of_pass(nullptr); }
 
     std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                         const RoundLimits& limits, std::span<Tally> tallies) override;
@@ -80,7 +80,7 @@ public:
 
 private:
     friend class FormerGroups;
-    class Round;
+    class RoundOfTask;
 
     Clock& clock() noexcept { return network_.clock(); }
     void proceed() override;
@@ -91,7 +91,8 @@ private:
     const std::weak_ptr<FormerGroups> former_;  // belongs to the RedisNodes
     LoopNetwork network_;
     NodeGroup group_;
-    Listeners listeners_{*SchedulerOwner::scheduler, *this, *this, group_.listeners(), group_.node_timeout()};
+    Listeners listeners_{*SchedulerMember::scheduler, *this, *this, group_.listeners(),
+                         group_.node_timeout()};
     LocalQueues local_queues_{};
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};

@@ -30,7 +30,7 @@ enum class Lane::Waited : std::uint8_t {
 /// notifies the thread. So it can do that without a mutex, even if the thread has returned meanwhile.
 class Lane::Asker final : public detail::Linked<Asker>,
                           public detail::Linked<Asker, Ready>,
-                          public RoundDriver::Owner {
+                          public RoundDriver::Maker {
 public:
     explicit Asker(Lane& lane) noexcept : lane_(lane) {}
 

@@ -16,10 +16,10 @@ namespace redlock {
 using detail::QuorumRound;
 using StepKind = QuorumRound::Step::Kind;
 
-RoundDriver::RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests,
+RoundDriver::RoundDriver(NodeGroup& group, Maker& maker, std::span<const Request> requests,
                          const RoundLimits& limits, std::span<Tally> tallies)
     : group_(group),
-      owner_(owner),
+      maker_(maker),
       tallies_(tallies),
       round_(requests, limits, group.options().node_timeout, group.options().round, group.nodes().size(),
              tallies),
@@ -168,7 +168,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
         out_of_memory_ = true;
         leave(node);
     }
-    if (out_of_memory_ || !round_.goes_on_waiting()) owner_.wake();
+    if (out_of_memory_ || !round_.goes_on_waiting()) maker_.wake();
     return contacts_[node].connection && round_.is_connecting(node);
 }
 

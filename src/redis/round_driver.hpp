@@ -1,7 +1,7 @@
 // Executes the steps of a QuorumRound over real connections: sends the command of the round to the nodes,
 // takes their answers, and reports each event to the round. If the node is a Redis Cluster, NodeGroup chooses
 // the Node of one of its servers, and the round goes to another one if a server says so (MOVED or ASK). When
-// an answer comes, the Link calls on_progress(), which wakes the owner if the round can continue. The owner
+// an answer comes, the Link calls on_progress(), which wakes the Maker if the round can continue. The Maker
 // calls advance().
 #pragma once
 
@@ -25,18 +25,18 @@ namespace redlock {
 class RoundDriver final : private ConnectionUser, detail::NotCopied {
 public:
     /// The thread or the task that makes the round.
-    class Owner {
+    class Maker {
     public:
         /// Is called when advance() can go on. Must not call it.
         virtual void wake() noexcept = 0;
 
     protected:
-        ~Owner() = default;
+        ~Maker() = default;
     };
 
     /// Begins a round. Requires that the requests can share a round (RequestsByServer in redis_cluster.hpp).
-    /// The group, the owner and the arguments must outlive the round.
-    RoundDriver(NodeGroup& group, Owner& owner, std::span<const Request> requests, const RoundLimits& limits,
+    /// The group, the maker and the arguments must outlive the round.
+    RoundDriver(NodeGroup& group, Maker& maker, std::span<const Request> requests, const RoundLimits& limits,
                 std::span<Tally> tallies);
     /// Leaves all connections. If the round is not over, it ends here, and the tallies say what is known.
     ~RoundDriver() { end(); }
@@ -95,7 +95,7 @@ private:
     const Command& command() const noexcept { return round_.requests().front().command; }
 
     NodeGroup& group_;
-    Owner& owner_;
+    Maker& maker_;
     const std::span<Tally> tallies_;
     detail::QuorumRound round_;
     const Clock::time_point start_;

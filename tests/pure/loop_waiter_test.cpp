@@ -244,7 +244,7 @@ public:
     }
 
 private:
-    class Round final : public loop::RoundInSteps, RoundDriver::Owner {
+    class Round final : public loop::RoundInSteps, RoundDriver::Maker {
     public:
         Round(NodeGroup& group, std::span<const Request> requests, const RoundLimits& limits,
               std::span<Tally> tallies)

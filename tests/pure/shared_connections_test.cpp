@@ -26,8 +26,8 @@ struct SharedConnections : SharedWorld {
     MemoryServer& second_server = network.server(1);
 };
 
-/// Owns a round that the test advances itself.
-struct Nobody final : RoundDriver::Owner {
+/// Makes a round that the test advances itself.
+struct Nobody final : RoundDriver::Maker {
     void wake() noexcept override {}
 } nobody;
 

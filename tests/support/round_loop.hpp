@@ -22,7 +22,7 @@
 namespace redlock::support {
 
 /// A round of one request, with all that must outlive it.
-class SharedRound final : public RoundDriver::Owner, detail::NotCopied {
+class SharedRound final : public RoundDriver::Maker, detail::NotCopied {
 public:
     SharedRound(NodeGroup& group, const Tally::Names& names, const Request& request, RoundLimits limits = {})
         : resource_{request.command.resources.front()},
