@@ -21,20 +21,21 @@ public:
     CommandLine();
 
     /// Adds a subcommand. `carry_out` executes it after its arguments are parsed, and returns the exit
-    /// status. A `Request` has the values of the arguments, which its function `add_to` adds. If it has a
+    /// status. `Arguments` has the values of the arguments, which its function `add_to` adds. If it has a
     /// member `words`, the words behind RESOURCE are a program of the user, which is stored there. Options in
     /// these words are not parsed. One subcommand may have such a program.
-    template <class Request>
-    void add(const std::string& name, const std::string& help, int (*carry_out)(const Request&),
-             void (Request::*add_to)(CLI::App&) = &Request::add_to) {
-        const auto request = std::make_shared<Request>();
+    template <class Arguments>
+    void add(const std::string& name, const std::string& help, int (*carry_out)(const Arguments&),
+             void (Arguments::*add_to)(CLI::App&) = &Arguments::add_to) {
+        const auto arguments = std::make_shared<Arguments>();
         auto* const app = app_.add_subcommand(name, help);
-        app->callback(
-            [this, request, carry_out] { chosen_ = [request, carry_out] { return carry_out(*request); }; });
-        ((*request).*add_to)(*app);
-        if constexpr (requires { request->words; })
-            take_program_ = [app, request](std::vector<std::string>& words) {
-                if (words.front() == app->get_name()) request->words = take_program(*app, words);
+        app->callback([this, arguments, carry_out] {
+            chosen_ = [arguments, carry_out] { return carry_out(*arguments); };
+        });
+        ((*arguments).*add_to)(*app);
+        if constexpr (requires { arguments->words; })
+            take_program_ = [app, arguments](std::vector<std::string>& words) {
+                if (words.front() == app->get_name()) arguments->words = take_program(*app, words);
             };
     }
 

@@ -59,13 +59,13 @@ void show_in_place(const std::string& line) {
 }
 
 /// Measures until the time is over or one of `signals` arrives, which is stored in `interrupted`.
-Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
+Measurement measure(const BenchArguments& arguments, const Workload& workload, Round round,
                     const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
     Meter meter;
-    auto options = request.nodes.options(workload.threads > 1 ? &meter : nullptr);
+    auto options = arguments.nodes.options(workload.threads > 1 ? &meter : nullptr);
     options.round = round;
     options.max_idle = std::max(options.max_idle, workload.threads);
-    RedisNodes nodes{request.nodes.endpoints(), options};
+    RedisNodes nodes{arguments.nodes.endpoints(), options};
     const auto start = boot_clock().now();
     auto measurement = meter.run(nodes, workload, [&](std::uint64_t acquired) {
         const auto now = boot_clock().now();
@@ -73,7 +73,7 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
             acquired * std::chrono::nanoseconds{1s} / std::max<Clock::duration>(now - start, 1ms);
         show_in_place(title + ": " + std::to_string(acquired) + " acquired, " + std::to_string(rate) +
                       " a second");
-        if (now - start >= request.seconds) return false;
+        if (now - start >= arguments.seconds) return false;
         const auto signal = signals.wait(now + 200ms);
         if (signal && signal != SIGCHLD) interrupted = signal;
         return !interrupted;
@@ -83,9 +83,9 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
     return measurement;
 }
 
-int bench(const BenchArguments& request) {
-    if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
-    auto workload = request.workload;
+int bench(const BenchArguments& arguments) {
+    if (arguments.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
+    auto workload = arguments.workload;
     workload.prefix += ":" + random_owner();
     workload.lock.retry.attempts = 1;
     const Signals signals{SIGINT, SIGTERM};
@@ -96,8 +96,8 @@ int bench(const BenchArguments& request) {
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
         if (interrupted) break;
-        rounds.push_back(measure(request, workload, round, title, signals, interrupted));
-        if (request.json) continue;
+        rounds.push_back(measure(arguments, workload, round, title, signals, interrupted));
+        if (arguments.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
         print(std::cout, title, rounds.back());
         std::cout << std::flush;
@@ -105,10 +105,10 @@ int bench(const BenchArguments& request) {
     const bool acquired =
         std::ranges::any_of(rounds, [](const Measurement& it) { return it.acquire.count() > 0; });
     const auto error = interrupted ? Errc::cancelled : acquired ? std::error_code{} : Errc::no_quorum;
-    if (request.json) print_json(std::cout, rounds, error);
+    if (arguments.json) print_json(std::cout, rounds, error);
     if (interrupted) return exit_status::signalled + *interrupted;
     if (acquired) return 0;
-    const auto nodes = request.nodes.endpoints().size();
+    const auto nodes = arguments.nodes.endpoints().size();
     std::set<std::string> refusing;
     for (const auto& [failure, times] : rounds.back().node_causes)
         if (exit_status::is_refusal(failure.second)) refusing.insert(failure.first);

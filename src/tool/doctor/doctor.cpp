@@ -37,15 +37,15 @@ struct DoctorArguments {
     }
 };
 
-int doctor(const DoctorArguments& request) {
-    auto plan = request.plan;
-    plan.nodes = request.nodes.options();
+int doctor(const DoctorArguments& arguments) {
+    auto plan = arguments.plan;
+    plan.nodes = arguments.nodes.options();
     check(plan.lock, plan.nodes.node_timeout, plan.nodes.quarantine);
     if (plan.mark && plan.nodes.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
-    if (request.probe->count() == 0) plan.resource = "redlock:doctor:" + random_owner();
-    const auto diagnosis = diagnose(check_up(request.nodes.endpoints(), plan), plan);
-    if (request.json)
+    if (arguments.probe->count() == 0) plan.resource = "redlock:doctor:" + random_owner();
+    const auto diagnosis = diagnose(check_up(arguments.nodes.endpoints(), plan), plan);
+    if (arguments.json)
         print_json(std::cout, diagnosis);
     else
         print(std::cout, diagnosis);

@@ -112,8 +112,8 @@ Owner owner_of(const std::string& text) {
 
 /// Prints the lease for a script: as JSON, or as commands for a shell. A script may evaluate the commands, or
 /// read a value from them.
-void tell(const LeaseArguments& request, const Lease& lease, const Result& result) {
-    if (request.json) return print_json(std::cout, request.resource, lease, result);
+void tell(const LeaseArguments& arguments, const Lease& lease, const Result& result) {
+    if (arguments.json) return print_json(std::cout, arguments.resource, lease, result);
     if (!result) return;
     const auto validity = std::chrono::floor<std::chrono::milliseconds>(result.validity());
     std::cout << owner_name << lease.owner.view() << "\nvalidity_ms=" << validity.count() << '\n';
@@ -133,15 +133,15 @@ struct LastingLock : Lock {
     }
 };
 
-int acquire(const LeaseArguments& request) {
+int acquire(const LeaseArguments& arguments) {
     // From here on the process cannot be mistaken for a later one with the same number.
     std::optional<WatchedProcess> watched;
-    if (request.while_process) watched.emplace(*request.while_process);
-    auto reporter = reporter_of(request);
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
-    static auto& lock = *new LastingLock{nodes, request.resources(), request.options()};
+    if (arguments.while_process) watched.emplace(*arguments.while_process);
+    auto reporter = reporter_of(arguments);
+    RedisNodes nodes{arguments.nodes.endpoints(), arguments.nodes.options(&reporter)};
+    static auto& lock = *new LastingLock{nodes, arguments.resources(), arguments.options()};
     const Signals signals{ending_signals};
-    auto [result, interrupted] = tool::acquire(nodes, lock, request, signals);
+    auto [result, interrupted] = tool::acquire(nodes, lock, arguments, signals);
     if (interrupted) {
         if (result) (void)lock.release();
         return die_of(*interrupted);
@@ -152,7 +152,7 @@ int acquire(const LeaseArguments& request) {
         result.conclude({errno, std::generic_category()}, result.attempts());
         (void)lock.release();
     }
-    tell(request, lock.state().lease(), result);
+    tell(arguments, lock.state().lease(), result);
     if (result && !std::cout.flush()) {
         if (keeper > 0) {
             ::kill(keeper, SIGKILL);
@@ -162,26 +162,27 @@ int acquire(const LeaseArguments& request) {
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
-    const int status = conclude(request, result,
+    const int status = conclude(arguments, result,
                                 keeper < 0 ? "; no process could be started to keep the lock"
-                                           : in_the_way(nodes, request.resources(), request, result));
+                                           : in_the_way(nodes, arguments.resources(), arguments, result));
     return keeper < 0 ? exit_status::no_process : status;
 }
 
-int extend(const LeaseArguments& request) {
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    static auto& lock = *new LastingLock{nodes, request.resources(), request.options()};
-    lock.take_over(owner_of(request.owner));
+int extend(const LeaseArguments& arguments) {
+    RedisNodes nodes{arguments.nodes.endpoints(), arguments.nodes.options()};
+    static auto& lock = *new LastingLock{nodes, arguments.resources(), arguments.options()};
+    lock.take_over(owner_of(arguments.owner));
     const auto result = repeated([] { return lock.extend(); });
-    tell(request, lock.state().lease(), result);
-    return conclude(request, result);
+    tell(arguments, lock.state().lease(), result);
+    return conclude(arguments, result);
 }
 
-int release(const LeaseArguments& request) {
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto result = release_lease(nodes, request.resources(), owner_of(request.owner), request.lock.fair);
-    if (request.json) print_json(std::cout, request.resource, {}, result);
-    return conclude(request, result);
+int release(const LeaseArguments& arguments) {
+    RedisNodes nodes{arguments.nodes.endpoints(), arguments.nodes.options()};
+    const auto result =
+        release_lease(nodes, arguments.resources(), owner_of(arguments.owner), arguments.lock.fair);
+    if (arguments.json) print_json(std::cout, arguments.resource, {}, result);
+    return conclude(arguments, result);
 }
 
 }  // namespace

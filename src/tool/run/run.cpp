@@ -42,13 +42,13 @@ std::optional<std::string> words_of(const Loss& loss) {
 
 /// The watchdog may still report a loss when the lock has gone. Therefore the callback refers to nothing
 /// here.
-LockOptions options_of(const RunArguments& request, Watchdog& watchdog,
+LockOptions options_of(const RunArguments& arguments, Watchdog& watchdog,
                        const std::shared_ptr<std::promise<std::string>>& loss) {
-    auto options = request.lock;
-    options.ttl = request.ttl();
-    options.holder = holder_description(::getpid(), request.program().front());
+    auto options = arguments.lock;
+    options.ttl = arguments.ttl();
+    options.holder = holder_description(::getpid(), arguments.program().front());
     options.watchdog = &watchdog;
-    options.on_lost = [loss, resource = request.resource](const Result& it) {
+    options.on_lost = [loss, resource = arguments.resource](const Result& it) {
         try {
             loss->set_value(resource + ": " + it.message());
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): lost, without words
@@ -64,93 +64,94 @@ struct SlotLock : Semaphore {
     Lock& lock_of_slot() noexcept { return *this; }
 };
 
-std::vector<std::string> environment_of(const RunArguments& request, const Lock& lock) {
-    std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
+std::vector<std::string> environment_of(const RunArguments& arguments, const Lock& lock) {
+    std::vector<std::string> result{"REDLOCK_RESOURCE=" + arguments.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
-                                    "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
-    if (request.lock.fencing)
+                                    "REDLOCK_TTL_MS=" + std::to_string(arguments.ttl().count())};
+    if (arguments.lock.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
-    if (request.holders > 0)  // the resource is the key of the slot, such as "{job}:slot:0"
+    if (arguments.holders > 0)  // the resource is the key of the slot, such as "{job}:slot:0"
         result.push_back("REDLOCK_SLOT=" + lock.resource().substr(lock.resource().rfind(':') + 1));
     return result;
 }
 
-void say_acquired(const RunArguments& request, const Lock& lock, const Result& result, Clock::duration took) {
-    if (!request.verbose) return;
-    auto line = request.resource + ": acquired after " + text_of(took) + ", " +
+void say_acquired(const RunArguments& arguments, const Lock& lock, const Result& result,
+                  Clock::duration took) {
+    if (!arguments.verbose) return;
+    auto line = arguments.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
                 ", valid for " + text_of(result.validity());
-    if (request.lock.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
+    if (arguments.lock.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
     say(line);
     say_votes(result);
 }
 
 /// Reports the release. A failed one is harmless, but other clients then have to wait for the rest of the
 /// ttl.
-void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
-    if (request.verbose) say(request.resource + ": released after " + text_of(held));
-    if (!result) say(request.resource + ": release: " + result.message());
-    if (request.verbose) say_votes(result);
+void say_released(const RunArguments& arguments, const Result& result, Clock::duration held) {
+    if (arguments.verbose) say(arguments.resource + ": released after " + text_of(held));
+    if (!result) say(arguments.resource + ": release: " + result.message());
+    if (arguments.verbose) say_votes(result);
 }
 
-Ending run_locked(const RunArguments& request, const Lock& lock, Signals& signals, const Loss& loss) {
+Ending run_locked(const RunArguments& arguments, const Lock& lock, Signals& signals, const Loss& loss) {
     std::optional<Guardian> guardian;
-    auto policy = request.policy;
-    policy.look_every = request.ttl() / 6;
-    policy.look_at = deadline_after(boot_clock().now(), request.lock.max_hold);
+    auto policy = arguments.policy;
+    policy.look_every = arguments.ttl() / 6;
+    policy.look_at = deadline_after(boot_clock().now(), arguments.lock.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
     policy.look_at_lock = [&] {
         const auto now = boot_clock().now();  // first, because a pause in between shortens what remains
         if (guardian) guardian->lease_ends(now + lock.remaining());
         auto why = words_of(loss);
-        if (!why && now >= policy.look_at) why = request.resource + ": held for as long as --max-hold says";
-        if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog is about to report it
+        if (!why && now >= policy.look_at) why = arguments.resource + ": held for as long as --max-hold says";
+        if (!why && !lock.valid()) why = arguments.resource + ": lost";  // the watchdog is about to report it
         return why;
     };
     signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGWINCH});
     (void)policy.look_at_lock();
     Terminal terminal;
     policy.has_terminal = terminal.free_to_give();
-    ProcessGroup program{{.words = request.program(),
-                          .environment = environment_of(request, lock),
+    ProcessGroup program{{.words = arguments.program(),
+                          .environment = environment_of(arguments, lock),
                           .in_foreground = policy.has_terminal,
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
                          terminal};
     const auto ending = supervise(program, signals, terminal, policy);
     const auto error = std::generic_category().message(program.failure());
-    if (!ending.has_run) say(request.program().front() + ": " + error);
+    if (!ending.has_run) say(arguments.program().front() + ": " + error);
     return ending;
 }
 
 /// Releases a lock under which no program has run. Then nobody has to wait for the end of --min-hold, so the
 /// first release is the one of `redlock release`, which knows the owner only. The second one finds no key any
 /// more, and ends the work of the watchdog.
-Result release_unused(const RunArguments& request, Lock& lock, Nodes& nodes) {
-    if (request.lock.min_hold == request.lock.min_hold.zero()) return lock.release();
+Result release_unused(const RunArguments& arguments, Lock& lock, Nodes& nodes) {
+    if (arguments.lock.min_hold == arguments.lock.min_hold.zero()) return lock.release();
     const auto owner = Owner::parse(lock.owner()).value_or(Owner{});
-    auto result = release_lease(nodes, lock.resources(), owner, request.lock.fair);
+    auto result = release_lease(nodes, lock.resources(), owner, arguments.lock.fair);
     (void)lock.release();
     return result;
 }
 
 /// Runs the program and releases the lock, whatever happens.
-int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
+int run_and_release(const RunArguments& arguments, Lock& lock, Nodes& nodes, Signals& signals,
                     const Loss& loss) {
     const auto since = boot_clock().now();
     Ending ending{exit_status::lost, {}, false};
     std::optional<std::string> no_process;
     try {
         if (lock.valid())
-            ending = run_locked(request, lock, signals, loss);
+            ending = run_locked(arguments, lock, signals, loss);
         else
-            say(request.resource + ": lost before the command was started");
+            say(arguments.resource + ": lost before the command was started");
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
     const auto released =
-        ending.has_run ? repeated([&] { return lock.release(); }) : release_unused(request, lock, nodes);
-    if (!words_of(loss)) say_released(request, released, boot_clock().now() - since);
+        ending.has_run ? repeated([&] { return lock.release(); }) : release_unused(arguments, lock, nodes);
+    if (!words_of(loss)) say_released(arguments, released, boot_clock().now() - since);
     if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
     if (!ending.interrupted_by) return ending.status;
@@ -158,45 +159,45 @@ int run_and_release(const RunArguments& request, Lock& lock, Nodes& nodes, Signa
     return die_of(*ending.interrupted_by);
 }
 
-int acquire_and_run(const RunArguments& request, Lock& lock, Nodes& nodes, Signals& signals,
+int acquire_and_run(const RunArguments& arguments, Lock& lock, Nodes& nodes, Signals& signals,
                     const Loss& loss) {
     const auto start = boot_clock().now();
-    const auto acquired = acquire(nodes, lock, request, signals);
+    const auto acquired = acquire(nodes, lock, arguments, signals);
     if (acquired.interrupted) {
-        if (acquired.result) (void)release_unused(request, lock, nodes);
+        if (acquired.result) (void)release_unused(arguments, lock, nodes);
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result)
-        return conclude(request, acquired.result,
-                        in_the_way(nodes, lock.resources(), request, acquired.result));
-    say_acquired(request, lock, acquired.result, boot_clock().now() - start);
-    return run_and_release(request, lock, nodes, signals, loss);
+        return conclude(arguments, acquired.result,
+                        in_the_way(nodes, lock.resources(), arguments, acquired.result));
+    say_acquired(arguments, lock, acquired.result, boot_clock().now() - start);
+    return run_and_release(arguments, lock, nodes, signals, loss);
 }
 
-int run(const RunArguments& request) {
-    (void)request.program();  // before anything is locked
-    auto reporter = reporter_of(request);
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
+int run(const RunArguments& arguments) {
+    (void)arguments.program();  // before anything is locked
+    auto reporter = reporter_of(arguments);
+    RedisNodes nodes{arguments.nodes.endpoints(), arguments.nodes.options(&reporter)};
     // The program must not inherit these of an outer `redlock run`. Most of them it gets from us.
     for (const auto* const name :
          {"REDLOCK_RESOURCE", "REDLOCK_OWNER", "REDLOCK_TTL_MS", "REDLOCK_FENCING_TOKEN", "REDLOCK_SLOT"})
         erase_variable(name);
-    if (request.hide_nodes) erase_variable(nodes_variable);
+    if (arguments.hide_nodes) erase_variable(nodes_variable);
     const auto promise = std::make_shared<std::promise<std::string>>();
     const Loss loss = promise->get_future();
     Signals signals{ending_signals};
     // Never destroyed, because it has nothing to do once the lock is released, and its destructor would wait
     // for its thread.
     static auto* const watchdog = new Watchdog;
-    auto options = options_of(request, *watchdog, promise);
-    if (request.holders > 0) {
-        SlotLock semaphore{nodes, request.resource, request.holders, std::move(options)};
-        return acquire_and_run(request, semaphore.lock_of_slot(), nodes, signals, loss);
+    auto options = options_of(arguments, *watchdog, promise);
+    if (arguments.holders > 0) {
+        SlotLock semaphore{nodes, arguments.resource, arguments.holders, std::move(options)};
+        return acquire_and_run(arguments, semaphore.lock_of_slot(), nodes, signals, loss);
     }
-    auto resources = request.also;
-    resources.push_back(request.resource);
+    auto resources = arguments.also;
+    resources.push_back(arguments.resource);
     Lock lock{nodes, std::move(resources), std::move(options)};
-    return acquire_and_run(request, lock, nodes, signals, loss);
+    return acquire_and_run(arguments, lock, nodes, signals, loss);
 }
 
 }  // namespace

@@ -62,11 +62,11 @@ int exit_status_of(const LockStatus& status) {
 
 /// Asks the nodes, and prints the state as text or in JSON: each node, or all together in one line.
 template <bool one_line>
-int show(const StatusArguments& request) {
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto status = query(nodes, request.resource);
-    if (request.json)
-        print_json(std::cout, request.resource, status, !one_line);
+int show(const StatusArguments& arguments) {
+    RedisNodes nodes{arguments.nodes.endpoints(), arguments.nodes.options()};
+    const auto status = query(nodes, arguments.resource);
+    if (arguments.json)
+        print_json(std::cout, arguments.resource, status, !one_line);
     else if (one_line)
         std::cout << escaped(line_of_who(status)) << '\n';
     else
