@@ -9,7 +9,7 @@
 //                 |                                               | one refuses, or is silent for too long
 //     securing    | the TLS handshake is under way                | advance() → handshaking
 //     handshaking | AUTH, SELECT and PING, or later a query such  | advance(), at their last reply →
-//                 | as INFO, are sent; commands may be written    | ready
+//                 | as INFO, are sent; commands may be sent       | ready
 //                 | behind them                                   |
 //     ready       | the server has answered                       | fetch_run_id(), fetch_servers() →
 //                 |                                               | handshaking

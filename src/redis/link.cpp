@@ -40,23 +40,23 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 
 /// Returns true if a command may be passed to the connection now.
 bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept {
-    return detail::may_write({.effect = effect,
-                              .established = established(),
-                              .ready = ready(),
-                              .drains = is_draining(),
-                              .others_wait = !waiting_.empty() && !is_continuing_,
-                              .pending = pending().count(),
-                              .outstanding = outstanding(),
-                              .has_sentinels = node_.has_sentinels(),
-                              .silence = now - since()});
+    return detail::may_send({.effect = effect,
+                             .established = established(),
+                             .ready = ready(),
+                             .drains = is_draining(),
+                             .others_wait = !waiting_.empty() && !is_continuing_,
+                             .pending = pending().count(),
+                             .outstanding = outstanding(),
+                             .has_sentinels = node_.has_sentinels(),
+                             .silence = now - since()});
 }
 
-bool Link::may_write(detail::KeyEffect effect, Clock::time_point now) noexcept {
-    const bool writes = is_free_for(effect, now);
+bool Link::may_send(detail::KeyEffect effect, Clock::time_point now) noexcept {
+    const bool sends = is_free_for(effect, now);
     // See fail_if_outdated().
     const bool leases = !detail::cleans_up(effect) && effect != detail::KeyEffect::describes;
-    has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (writes && leases);
-    return writes;
+    has_unwritten_leases_ = (has_unwritten_leases_ && unsent()) || (sends && leases);
+    return sends;
 }
 
 void Link::leave(const ConnectionUser& user) noexcept {
@@ -114,8 +114,8 @@ void Link::deliver_answers(Clock::time_point now) {
     }
 }
 
-/// Lets the users that wait write their commands, in the order in which they began to wait. A user that
-/// waits with a clean-up can continue as soon as the connection is established.
+/// Lets the users that wait send their commands, in the order in which they began to wait. A user that waits
+/// with a clean-up can continue as soon as the connection is established.
 void Link::let_write(Clock::time_point now) {
     if (waiting_.empty() || is_continuing_) return;
     is_continuing_ = true;
@@ -151,7 +151,7 @@ Clock::time_point Link::write_due(Clock::time_point now) const noexcept {
 }
 
 /// Returns true if the collected commands are held back. If Sentinels name the server, they are clean-ups and
-/// descriptions, and other commands wait until no reply is outstanding (may_write()). A steady stream of
+/// descriptions, and other commands wait until no reply is outstanding (may_send()). A steady stream of
 /// clean-ups would let them wait for ever. If the clean-ups are held back, the last reply comes soon, and all
 /// of these commands go in the same write.
 bool Link::holds_back() const noexcept {
@@ -264,7 +264,7 @@ void Link::record_sign_of_life(Clock::time_point now) {
 }
 
 /// If the server may be a former master by now, breaks a connection that still has to write a command which
-/// must not be executed late (may_write()). Returns true if it does.
+/// must not be executed late (may_send()). Returns true if it does.
 bool Link::fail_if_outdated(Clock::time_point now) {
     if (!has_unwritten_leases_ || !unsent() || !may_lead_to_former_master(now)) return false;
     fail(Errc::connection_failed, detail::may_be_former);

@@ -1,5 +1,5 @@
 // A connection of one group to a server, and its *users*: the rounds that have a command pending on it, or
-// wait until they may write their command. Only one thread at a time may use it (node.hpp).
+// wait until they may send their command. Only one thread at a time may use it (node.hpp).
 //
 //     state    | meaning                                              | transitions
 //     ---------+------------------------------------------------------+-------------------------------------
@@ -35,9 +35,9 @@ namespace redlock {
 /// A round that uses connections.
 class ConnectionUser : public detail::Requester {
 public:
-    /// Continues the round at this node, because an answer has come, the command may be written, or the
+    /// Continues the round at this node, because an answer has come, the command may be sent, or the
     /// connection is broken. It may be called although nothing has changed. A broken connection must be left.
-    /// Returns true if the round still waits until it may write.
+    /// Returns true if the round still waits until it may send.
     ///
     /// Of the functions that change a Node, the round may call only drop_former(), join() and failed() here.
     /// It may use and leave its connections, and a new Node may be made for a server of a Redis Cluster.
@@ -75,9 +75,9 @@ public:
     std::size_t users() const noexcept { return users_; }
     /// The user must leave().
     void join() noexcept { ++users_; }
-    /// Returns true if the user may write its command. It must do so at once. If the function returns false,
+    /// Returns true if the user may send its command. It must do so at once. If the function returns false,
     /// the user calls wait_to_write().
-    bool may_write(detail::KeyEffect effect, Clock::time_point now) noexcept;
+    bool may_send(detail::KeyEffect effect, Clock::time_point now) noexcept;
     void wait_to_write(ConnectionUser& user) { waiting_.push_back(&user); }
     void leave(const ConnectionUser& user) noexcept;
     /// Lets all users leave the connection, which is broken, so users() is 0 afterwards.
@@ -152,7 +152,7 @@ private:
     State state_ = State::current;
     Clock::time_point until_ = Clock::never();  // if it drains: dropped if replies are still pending then
     std::size_t users_ = 0;
-    std::vector<ConnectionUser*> waiting_{};  // users that wait to write; null if one waits no more
+    std::vector<ConnectionUser*> waiting_{};  // users that wait to send; null if one waits no more
     bool is_continuing_ = false;              // let_write() is continuing the users in waiting_
     bool has_replied_ = false;                // since the last write
     bool has_unwritten_leases_ = false;       // a SET or an extension is still to be written

@@ -68,8 +68,8 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 
 // ---- Steps
 
-/// Continues with a node after join(). If this round may not write on the connection yet, it is added to
-/// those that wait to write.
+/// Continues with a node after join(). If this round may not send on the connection yet, it is added to those
+/// that wait to send.
 ///
 /// The connection may break in proceed(). Of a release, fail() then joins another connection and calls
 /// begin() for it, and the outer call of begin() has nothing left to do.
@@ -98,7 +98,7 @@ bool RoundDriver::join(std::size_t node) {
     round_.on_join(node, worth_waiting_for);
     // A clean-up must be sent even if the round ends before the connection is ready. Therefore it is queued
     // on the connection now. on_sent() follows when the connection is established.
-    if (detail::cleans_up(round_.effect()) && !connection->ready()) write(node);
+    if (detail::cleans_up(round_.effect()) && !connection->ready()) send(node);
     return true;
 }
 
@@ -145,13 +145,13 @@ void RoundDriver::proceed(std::size_t node) {
     auto& connection = *contacts_[node].connection;
     if (round_.is_connecting(node)) {
         // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if
-        // the run id is known. While it is being fetched, the connection is not ready, so may_write() is
+        // the run id is known. While it is being fetched, the connection is not ready, so may_send() is
         // false.
         connection.fetch_run_id(round_.command_of_next_reply(node));
-        if (connection.may_write(round_.effect(), now_)) {
+        if (connection.may_send(round_.effect(), now_)) {
             if (fail_if_duplicate(node)) return;
             round_.on_sent(node);
-            if (!contacts_[node].awaits_reply) write(node);  // otherwise it was queued by join()
+            if (!contacts_[node].awaits_reply) send(node);  // otherwise it was queued by join()
         } else if (connection.ready()) {
             round_.on_held_back(node);
         }
@@ -160,8 +160,8 @@ void RoundDriver::proceed(std::size_t node) {
 }
 
 /// Continues with the node, and then adds the round to the list of the rounds that can continue, unless the
-/// round goes on waiting. Returns true if the round still waits until it may write. If there is no memory,
-/// the round leaves the connection, and the next call of advance() throws std::bad_alloc.
+/// round goes on waiting. Returns true if the round still waits until it may send. If there is no memory, the
+/// round leaves the connection, and the next call of advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     if (!detail::has_memory_for([&] { proceed(node); })) {
@@ -175,7 +175,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 /// Writes the commands of all requests that lack the vote of this node. Only a command with QueueTerms
 /// differs from node to node: the acquisition of a waiter has them at its home node only, and a release that
 /// is sent to a node for the second time says so.
-void RoundDriver::write(std::size_t node) {
+void RoundDriver::send(std::size_t node) {
     const auto requests = round_.requests();
     contacts_[node].awaits_reply = true;
     const bool asking = contacts_[node].asking;
@@ -239,7 +239,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         // several commands, the later ones are sent again as well, so that the replies keep the order of the
         // requests. They are extensions, which may be executed twice.
         stop_awaiting(node);
-        write(node);
+        send(node);
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }

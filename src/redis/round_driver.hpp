@@ -64,7 +64,7 @@ private:
     struct Contact {
         Node* node = nullptr;
         Link* connection = nullptr;     // null if the round has none
-        std::int64_t first_number = 0;  // of the pending replies to the last write
+        std::int64_t first_number = 0;  // of the pending replies to the last send()
         bool awaits_reply = false;      // replies to this round can be pending on the connection
         bool asking = false;            // the command is sent behind ASKING
         std::size_t server = 0;         // a hash of the run id; 0 if it is not known
@@ -78,7 +78,7 @@ private:
     void give_up(const Step& step);
     void proceed(std::size_t node);
     bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
-    void write(std::size_t node);
+    void send(std::size_t node);
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     bool take_answer(std::size_t node, const detail::PendingReply& answer);

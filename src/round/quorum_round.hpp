@@ -260,7 +260,7 @@ public:
         nodes_[node].trusted = worth_waiting_for;
     }
 
-    /// Records that the connection is ready, but that the driver may not write on it yet (may_write()).
+    /// Records that the connection is ready, but that the driver may not send on it yet (may_send()).
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
     /// Records that the commands are sent. Must be called before a byte of them can reach the node. There is

@@ -1,6 +1,6 @@
-// Decides when a command may be passed to its connection (connection_choice.hpp), and when its bytes are
-// written. The functions are pure: they have no sockets and no clock. docs/glossary.md explains *clean-up*
-// and *collect*.
+// Decides when a round may send a command, that is, pass it to its connection (connection_choice.hpp), and
+// when its bytes are written. The functions are pure: they have no sockets and no clock. docs/glossary.md
+// explains *clean-up* and *collect*.
 #pragma once
 
 #include "../wire/key_effect.hpp"
@@ -21,13 +21,13 @@ inline constexpr std::size_t max_collected_bytes = 131'072;
 /// the server, Link::holds_back() has an exception.
 inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the time of silence after which they may have named another one
-/// (may_write()).
+/// (may_send()).
 inline constexpr std::chrono::seconds max_sentinel_silence{1};
 /// The text of the error with which a connection that may lead to a former master is disconnected.
 inline constexpr auto* may_be_former = "may be a former master's";
 
 /// The state of the connection for which a command waits.
-struct WriteSituation {
+struct SendSituation {
     KeyEffect effect{};
     bool established = false;  ///< Bytes can reach the server.
     bool ready = false;        ///< The server has answered the handshake.
@@ -39,9 +39,9 @@ struct WriteSituation {
     std::chrono::nanoseconds silence{};  ///< the time since Connection::since(), the last sign of life
 };
 
-/// Returns true if the command may be passed to the connection. A clean-up only needs an established
-/// connection, because it does no harm if it is executed late. Other commands need a connection that is
-/// ready, does not drain, and has room.
+/// Returns true if the command may be sent. A clean-up only needs an established connection, because it does
+/// no harm if it is executed late. Other commands need a connection that is ready, does not drain, and has
+/// room.
 ///
 /// These others go in order, except for the writing of a holder description, because its round does not wait.
 /// The description ends with the lease, so it does no harm either if it is written late.
@@ -50,7 +50,7 @@ struct WriteSituation {
 /// after a second of silence. The server may be a former master that was frozen. It would execute the command
 /// later, when the lease has expired. All commands that wait when the last reply arrives go in the same
 /// write.
-constexpr bool may_write(const WriteSituation& in) noexcept {
+constexpr bool may_send(const SendSituation& in) noexcept {
     if (cleans_up(in.effect)) return in.established;
     if (!in.ready || in.drains || in.pending >= max_shared_pending) return false;
     if (in.effect == KeyEffect::describes) return true;

@@ -178,12 +178,12 @@ byte heard[LANES];        /* for each lane: servers that have replied in time */
 #endif
 #define gives_signs_of_life(s, l) (((named | goes_on) & bit(s)) || has_replied(s) || is_heard(l, s))
 #ifdef BEHIND_PENDING
-#define may_write(s, l) (gives_signs_of_life(s, l) || (pending[l] & bit(s)))
+#define may_send(s, l) (gives_signs_of_life(s, l) || (pending[l] & bit(s)))
 #else
-#define may_write(s, l) (gives_signs_of_life(s, l) && !(pending[l] & bit(s)))
+#define may_send(s, l) (gives_signs_of_life(s, l) && !(pending[l] & bit(s)))
 #endif
 #define is_ready(lease, s, l)                                                                                          \
-    (lane_of(lease) == l && (queued[lease] & bit(s)) && (may_write(s, l) || was_checked(lease, s)))
+    (lane_of(lease) == l && (queued[lease] & bit(s)) && (may_send(s, l) || was_checked(lease, s)))
 #define TAKE(lease, commands, s, l)                                                                                    \
     if                                                                                                                 \
     :: is_ready(lease, s, l) ->                                                                                        \

@@ -95,61 +95,61 @@ TEST(ConnectionChoice, TheDeletionOfADescriptionUsesAConnectionThatExists) {
 
 // ---- When a command may be written
 
-constexpr WriteSituation open{.established = true, .ready = true};
+constexpr SendSituation open{.established = true, .ready = true};
 
-WriteSituation but(auto WriteSituation::*member, auto value, WriteSituation in = open) {
+SendSituation but(auto SendSituation::*member, auto value, SendSituation in = open) {
     in.*member = value;
     return in;
 }
 
 TEST(MayWrite, ACommandNeedsAReadyConnectionWithRoomAndItsTurn) {
-    EXPECT_TRUE(may_write(open));
-    EXPECT_FALSE(may_write(but(&WriteSituation::ready, false)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::drains, true)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::others_wait, true)));
-    EXPECT_TRUE(may_write(but(&WriteSituation::pending, max_shared_pending - 1)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::pending, max_shared_pending)));
-    EXPECT_TRUE(may_write(but(&WriteSituation::outstanding, std::size_t{1}))) << "behind another command";
-    EXPECT_TRUE(may_write(but(&WriteSituation::silence, 10s)));
+    EXPECT_TRUE(may_send(open));
+    EXPECT_FALSE(may_send(but(&SendSituation::ready, false)));
+    EXPECT_FALSE(may_send(but(&SendSituation::drains, true)));
+    EXPECT_FALSE(may_send(but(&SendSituation::others_wait, true)));
+    EXPECT_TRUE(may_send(but(&SendSituation::pending, max_shared_pending - 1)));
+    EXPECT_FALSE(may_send(but(&SendSituation::pending, max_shared_pending)));
+    EXPECT_TRUE(may_send(but(&SendSituation::outstanding, std::size_t{1}))) << "behind another command";
+    EXPECT_TRUE(may_send(but(&SendSituation::silence, 10s)));
 }
 
 TEST(MayWrite, AReleaseOrTheDeletionOfADescriptionOnlyNeedsAnEstablishedConnection) {
     for (const auto effect : {releases, undescribes}) {
-        WriteSituation worst{.effect = effect,
-                             .established = true,
-                             .drains = true,
-                             .others_wait = true,
-                             .pending = 2 * max_shared_pending,
-                             .outstanding = max_shared_pending,
-                             .has_sentinels = true,
-                             .silence = 10s};
-        EXPECT_TRUE(may_write(worst));
-        EXPECT_FALSE(may_write(but(&WriteSituation::established, false, worst)));
+        SendSituation worst{.effect = effect,
+                            .established = true,
+                            .drains = true,
+                            .others_wait = true,
+                            .pending = 2 * max_shared_pending,
+                            .outstanding = max_shared_pending,
+                            .has_sentinels = true,
+                            .silence = 10s};
+        EXPECT_TRUE(may_send(worst));
+        EXPECT_FALSE(may_send(but(&SendSituation::established, false, worst)));
     }
 }
 
 TEST(MayWrite, ADescriptionDoesNotWaitForItsTurn) {
-    const WriteSituation late{.effect = describes,
-                              .established = true,
-                              .ready = true,
-                              .others_wait = true,
-                              .pending = max_shared_pending - 1,
-                              .outstanding = 1,
-                              .has_sentinels = true,
-                              .silence = 10s};
-    EXPECT_TRUE(may_write(late));
-    EXPECT_FALSE(may_write(but(&WriteSituation::ready, false, late)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::drains, true, late)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::pending, max_shared_pending, late)));
+    const SendSituation late{.effect = describes,
+                             .established = true,
+                             .ready = true,
+                             .others_wait = true,
+                             .pending = max_shared_pending - 1,
+                             .outstanding = 1,
+                             .has_sentinels = true,
+                             .silence = 10s};
+    EXPECT_TRUE(may_send(late));
+    EXPECT_FALSE(may_send(but(&SendSituation::ready, false, late)));
+    EXPECT_FALSE(may_send(but(&SendSituation::drains, true, late)));
+    EXPECT_FALSE(may_send(but(&SendSituation::pending, max_shared_pending, late)));
 }
 
 TEST(MayWrite, WithSentinelsNothingIsWrittenBehindAnOutstandingCommandOrAfterASecondOfSilence) {
-    const auto sentinels = but(&WriteSituation::has_sentinels, true);
-    EXPECT_TRUE(may_write(sentinels));
-    EXPECT_TRUE(may_write(but(&WriteSituation::pending, std::size_t{5}, sentinels))) << "in the same write";
-    EXPECT_FALSE(may_write(but(&WriteSituation::outstanding, std::size_t{1}, sentinels)));
-    EXPECT_TRUE(may_write(but(&WriteSituation::silence, 999ms, sentinels)));
-    EXPECT_FALSE(may_write(but(&WriteSituation::silence, 1s, sentinels)));
+    const auto sentinels = but(&SendSituation::has_sentinels, true);
+    EXPECT_TRUE(may_send(sentinels));
+    EXPECT_TRUE(may_send(but(&SendSituation::pending, std::size_t{5}, sentinels))) << "in the same write";
+    EXPECT_FALSE(may_send(but(&SendSituation::outstanding, std::size_t{1}, sentinels)));
+    EXPECT_TRUE(may_send(but(&SendSituation::silence, 999ms, sentinels)));
+    EXPECT_FALSE(may_send(but(&SendSituation::silence, 1s, sentinels)));
 }
 
 TEST(Collecting, EndsWithoutOutstandingRepliesWithAReplyOrAfterAMillisecond) {
