@@ -1,7 +1,7 @@
 // Prevents threads from using another library while that library is taken down because the process exits.
 //
 //     ExitGate gate;                      // never destroyed
-//     if (const ExitGate::Pass pass{gate}) use_the_library();
+//     if (const ExitGate::Permit permit{gate}) use_the_library();
 //     std::atexit([] { gate.close(); });  // runs before the library's own handler
 #pragma once
 
@@ -18,10 +18,10 @@ namespace redlock {
 class ExitGate : detail::NotCopied {
 public:
     /// The permission of one thread to use the library. It is false after close().
-    class Pass : detail::NotCopied {
+    class Permit : detail::NotCopied {
     public:
-        explicit Pass(ExitGate& gate) noexcept : gate_(gate), inside_(gate.enter()) {}
-        ~Pass() {
+        explicit Permit(ExitGate& gate) noexcept : gate_(gate), inside_(gate.enter()) {}
+        ~Permit() {
             if (inside_) gate_.state_.fetch_sub(1, std::memory_order_release);
         }
         explicit operator bool() const noexcept { return inside_; }

@@ -154,7 +154,7 @@ void Lanes::leave(CountedLane& lane) noexcept {
 }
 
 /// Reads the late replies of idle lanes, because the node that has sent one may be trusted again: those of
-/// the shared lane, and those of one own lane, in turn.
+/// the shared lane, and in each call those of another own lane.
 void Lanes::read_late() noexcept {
     std::array<Use, 2> late{Use{nullptr, {this}}, Use{nullptr, {this}}};
     const auto use = [](Use& it, CountedLane& lane) {

@@ -118,7 +118,8 @@ NodeGroup::Route NodeGroup::route_in_cluster(std::size_t index, const Command& c
     const auto other =
         std::ranges::find_if(servers, [now](const auto& it) { return it->server->health(now).trusted; });
     if (other != servers.end()) return {&node_of(index, *other)};
-    // All have failed. They are tried in turn, because any of them can name the server of the hash slot.
+    // All have failed. They are tried one after the other, because any of them can name the server of the
+    // hash slot.
     for (std::size_t i = 0; i < servers.size(); ++i) {
         const auto& server = servers[next_server_++ % servers.size()];
         if (server->server->health(now).probe_due) return {&node_of(index, server)};

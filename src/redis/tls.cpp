@@ -139,15 +139,15 @@ constexpr std::array rejections{
 // ---- Context
 
 bool TlsContext::leave_thread() noexcept {
-    const ExitGate::Pass pass{gate};
-    if (pass) OPENSSL_thread_stop();
-    return bool{pass};
+    const ExitGate::Permit permit{gate};
+    if (permit) OPENSSL_thread_stop();
+    return bool{permit};
 }
 
 TlsContext::TlsContext(const Endpoint& endpoint) : server_name_(name_to_verify(endpoint)) {
     ERR_clear_error();
     context_ = {SSL_CTX_new(TLS_client_method()), [](SSL_CTX* it) {
-                    if (const ExitGate::Pass pass{gate}) SSL_CTX_free(it);
+                    if (const ExitGate::Permit permit{gate}) SSL_CTX_free(it);
                 }};
     auto* const context = context_.get();
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
@@ -184,10 +184,10 @@ TlsContext::TlsContext(const TlsContext& settings, const Endpoint& endpoint)
 
 TlsSession::TlsSession(const TlsContext& context, std::string& out)
     : session_(nullptr, [](SSL* it) {
-          if (const ExitGate::Pass pass{gate}) SSL_free(it);
+          if (const ExitGate::Permit permit{gate}) SSL_free(it);
       }) {
-    const ExitGate::Pass pass{gate};
-    if (!may_go_on(bool{pass})) return;
+    const ExitGate::Permit permit{gate};
+    if (!may_go_on(bool{permit})) return;
     ERR_clear_error();
     session_.reset(SSL_new(context.context_.get()));
     auto* const received = BIO_new(BIO_s_mem());
@@ -214,8 +214,8 @@ TlsSession::TlsSession(const TlsContext& context, std::string& out)
 }
 
 bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {
-    const ExitGate::Pass pass{gate};
-    if (!may_go_on(bool{pass})) return false;
+    const ExitGate::Permit permit{gate};
+    if (!may_go_on(bool{permit})) return false;
     auto* const session = session_.get();
     BIO_write(SSL_get_rbio(session), cipher.data(), static_cast<int>(cipher.size()));
     bool fine = established_ || shake_hands();
@@ -234,8 +234,8 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
 }
 
 bool TlsSession::send(std::string_view plain, std::string& out) {
-    const ExitGate::Pass pass{gate};
-    if (!may_go_on(bool{pass})) return false;
+    const ExitGate::Permit permit{gate};
+    if (!may_go_on(bool{permit})) return false;
     ERR_clear_error();
     const int length = SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size()));
     // OpenSSL has taken nothing if it awaits the rest of a message that began after the handshake.

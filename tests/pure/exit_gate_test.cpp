@@ -19,23 +19,23 @@ using namespace std::chrono_literals;
 TEST(ExitGate, AdmitsThreadsUntilItIsClosed) {
     ExitGate gate;
     {
-        const ExitGate::Pass one{gate}, another{gate};
+        const ExitGate::Permit one{gate}, another{gate};
         EXPECT_TRUE(one);
         EXPECT_TRUE(another);
     }
     gate.close();
-    EXPECT_FALSE(ExitGate::Pass{gate});
+    EXPECT_FALSE(ExitGate::Permit{gate});
     gate.close();
-    EXPECT_FALSE(ExitGate::Pass{gate});
+    EXPECT_FALSE(ExitGate::Permit{gate});
 }
 
 TEST(ExitGate, CloseWaitsForTheThreadsInside) {
     ExitGate gate;
     std::atomic<bool> entered{false}, left{false};
     std::thread inside{[&] {
-        const ExitGate::Pass pass{gate};
+        const ExitGate::Permit permit{gate};
         entered = true;
-        while (ExitGate::Pass{gate}) std::this_thread::yield();
+        while (ExitGate::Permit{gate}) std::this_thread::yield();
         left = true;
     }};
     while (!entered) std::this_thread::yield();
@@ -47,7 +47,7 @@ TEST(ExitGate, CloseWaitsForTheThreadsInside) {
 // A signal handler may have called exit() while its own thread was inside.
 TEST(ExitGate, CloseWaitsForASecondAtMost) {
     ExitGate gate;
-    const ExitGate::Pass inside{gate};
+    const ExitGate::Permit inside{gate};
     const auto start = boot_clock().now();
     gate.close();
     EXPECT_LT(boot_clock().now() - start, 90s) << "far above a second, because the machine may be busy";
@@ -59,7 +59,7 @@ TEST(ExitGate, IsOpenAndEmptyInAChildOfFork) {
     ExitGate gate;
     const auto outcome = [&] {
         test::ForkedChild child{[&](auto report) {
-            const bool open{ExitGate::Pass{gate}};
+            const bool open{ExitGate::Permit{gate}};
             const auto start = boot_clock().now();
             gate.close();
             report(!open                             ? "closed"
@@ -69,7 +69,7 @@ TEST(ExitGate, IsOpenAndEmptyInAChildOfFork) {
         return child.receive();
     };
     {
-        const ExitGate::Pass inside{gate};
+        const ExitGate::Permit inside{gate};
         EXPECT_EQ(outcome(), "open and empty");
     }
     gate.close();

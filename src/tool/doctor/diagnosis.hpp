@@ -37,7 +37,8 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// Judges one node by itself, by all rules in turn. If it could not be reached, that is the only finding.
+/// Judges one node by itself, by one rule after the other. If it could not be reached, that is the only
+/// finding.
 Findings findings_of(const NodeFacts& node, const CheckupPlan& plan);
 
 /// Returns the ACL rule that would let the operation succeed, such as "+eval" or "~orders:*", as far as the
