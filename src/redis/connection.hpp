@@ -72,10 +72,10 @@ public:
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
-    /// Returns true if the connection is broken because this process, or the system, has too few resources. A
-    /// cause that is no Errc says so: shortage() or std::errc::not_enough_memory. The node has not failed
-    /// then.
-    bool lacks_resources() const noexcept { return broken() && cause_ && cause_.category() != category(); }
+    /// Returns true if the connection is broken because this process, or the system, has a shortage: too
+    /// little memory or too few descriptors. A cause that is no Errc says so: shortage() or
+    /// std::errc::not_enough_memory. The node has not failed then.
+    bool has_shortage() const noexcept { return broken() && cause_ && cause_.category() != category(); }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
     /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
     /// command can follow it.

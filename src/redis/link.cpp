@@ -202,7 +202,7 @@ void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code r
                       const char* words) noexcept {
     auto& server = *node_.server;
     const bool was_broken = broken();
-    const bool is_blameless = was_ready() || lacks_resources();
+    const bool is_blameless = was_ready() || has_shortage();
     const auto health = server.health(now);
     const bool has_failed = was_broken && cause() && !is_blameless &&
                             (health.probed || (health.trusted && pending().releases_to_repeat() > 0));

@@ -115,7 +115,7 @@ public:
     ///
     /// If the connection broke before it was ready, perhaps no round reports the failure. So this function
     /// records it in two cases: a probe is under way, or the node is trusted and a release of a round that is
-    /// over was pending here. But a node has not failed if this process has too few resources.
+    /// over was pending here. But a node has not failed if this process has a shortage.
     void disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason = {},
                     const char* words = "") noexcept;
 

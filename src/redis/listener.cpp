@@ -97,10 +97,10 @@ bool ListenerPool::subscribe(Listener& listener, Clock::time_point until, Clock:
 }
 
 /// A server with too many clients has not failed, because it answers over the connections that exist. Nor has
-/// it if this process has too few resources.
+/// it if this process has a shortage.
 void ListenerPool::could_not_listen(const Connection& connection, Clock::time_point now) {
     detail::NodeFailure why{connection.cause(), connection.detail()};
-    const bool is_full = connection.was_turned_away() || connection.lacks_resources();
+    const bool is_full = connection.was_turned_away() || connection.has_shortage();
     if (!is_full && is_transient(why.cause)) return config_.failed(std::move(why), now, network_.entropy());
     refused_to_queue({std::move(why), now + (is_full ? full_server_pause : queue_refusal_duration)});
 }

@@ -81,7 +81,7 @@ Link& Node::begin_link(Clock::time_point now) {
         std::make_unique<Link>(config_, network_, config_.server->addresses(config_), now, options_.index);
     fresh->set_collecting(options_.collects);
     links_.push_back(std::move(fresh));
-    lacked_resources_ = false;
+    had_shortage_ = false;
     return *links_.back();
 }
 
@@ -160,7 +160,7 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 
 bool Node::lacks_connection() const noexcept {
     const auto* const current = current_link();
-    return lacked_resources_ && !(current && current->ready());
+    return had_shortage_ && !(current && current->ready());
 }
 
 // ---- Silence
@@ -210,7 +210,7 @@ void Node::sweep(Clock::time_point now, bool sends_kept) {
         });
         drop_unused(now);
         // If resources are missing, further attempts would fail, too, one after the other and for ever.
-        again = sends_kept && (first || !lacked_resources_) && repeat_releases(now);
+        again = sends_kept && (first || !had_shortage_) && repeat_releases(now);
     }
 }
 
@@ -233,7 +233,7 @@ void Node::drop_unused(Clock::time_point now) {
     const auto is_over = [now](const auto& it) { return it->is_over(now); };
     for (const auto& it : links_) {
         if (!is_over(it)) continue;
-        lacked_resources_ = it->lacks_resources();
+        had_shortage_ = it->has_shortage();
         it->end(now, network_.entropy());
     }
     std::erase_if(links_, is_over);

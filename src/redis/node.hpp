@@ -125,7 +125,7 @@ public:
     void give_up_unwritten(Clock::time_point now);
     /// Adds the commands without a requester (LateReplies::add() passes over the others).
     void add_late_replies(detail::LateReplies& late) const;
-    /// Returns true if this process had too few resources for the connection, such as descriptors.
+    /// Returns true if this process had a shortage when it made the connection, such as one of descriptors.
     bool lacks_connection() const noexcept;
 
     /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.
@@ -171,8 +171,8 @@ private:
     // calls one of the two must be for_each_link(), because a round that continues may append a Link. No
     // round removes a Link: only drop_unused() and close_connections() do.
     std::vector<std::unique_ptr<Link>> links_{};
-    // The connection that was dropped last was broken for want of resources, and none was begun since.
-    bool lacked_resources_ = false;
+    // The connection that was dropped last was broken by a shortage, and none was begun since.
+    bool had_shortage_ = false;
 };
 
 }  // namespace redlock

@@ -204,7 +204,7 @@ private:
     /// Stores why a Sentinel has not named a server, and closes its connection. If the connection never got
     /// ready, its address may be dead, so the next query begins with another.
     void give_up(Entry& entry, std::error_code cause, const std::string& why) {
-        if (entry.connection->lacks_resources())
+        if (entry.connection->has_shortage())
             cause_ = shortage();
         else if (!entry.connection->was_ready())
             *entry.config->first_address = entry.connection->next_address();

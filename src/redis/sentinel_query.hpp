@@ -1,6 +1,6 @@
 // Finds the server of a node by asking all its Sentinels at the same time. Redis Sentinels are processes that
-// watch a group of servers and name its master. More than half of the distinct Sentinels have to name the
-// same server (docs/protocol.md, Promotion).
+// watch some servers and name its master. More than half of the distinct Sentinels have to name the same
+// server (docs/protocol.md, Promotion).
 #pragma once
 
 #include "../os/network.hpp"

@@ -97,7 +97,7 @@ Server::Addresses Server::addresses(const NodeConfig& config) {
 
 void Server::leave_address(const Connection& connection) noexcept {
     const bool is_replica = connection.cause() == Errc::read_only;
-    if ((connection.was_ready() && !is_replica) || connection.lacks_resources()) return;
+    if ((connection.was_ready() && !is_replica) || connection.has_shortage()) return;
     std::shared_ptr<Resolution> old;  // destroyed without the mutex
     const std::lock_guard guard{mutex_};
     first_address_ = connection.next_address();

@@ -96,7 +96,7 @@ public:
     /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
     /// they are queried for each connection. Connections that are begun during a query share it.
     Addresses addresses(const NodeConfig& config);
-    /// If the connection never got ready, and not for want of resources of this process, or if it has led to
+    /// If the connection never got ready, and not because of a shortage of this process, or if it has led to
     /// a replica, its address may be dead or outdated. Then the next one begins with another address, and
     /// first resolves the name of the host again.
     void leave_address(const Connection& connection) noexcept;

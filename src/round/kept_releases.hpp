@@ -60,8 +60,8 @@ public:
     KeptReleases() { of_connections_.reserve(64); }  // so those of 64 connections need no memory
 
     /// Keeps the releases of a connection that are to be repeated. `may_try_at_once` is true if the server is
-    /// not to blame for the end of the connection: it has answered on it, this client had too few resources,
-    /// or another server is to get them. It is also true if the connection has not ended, but is silent.
+    /// not to blame for the end of the connection: it has answered on it, this client had a shortage, or
+    /// another server is to get them. It is also true if the connection has not ended, but is silent.
     ///
     /// If the server has refused a release for now, on a connection that is in order, no release of the
     /// server is sent again before `not_before`, because the server would probably refuse it again.
