@@ -18,8 +18,8 @@
  * SET back any more until the reply is read, or until the connection breaks. These are the rules for the code:
  *
  * 1. One mutex guards the table of the lanes: who uses a lane, which owners are bound to it, and its debts (rule 3).
- *    The binding is exact. If a leader makes the rounds of a lane, a SET is bound when the leader takes it from the
- *    inbox, and not only when it is written.
+ *    The binding is exact. If a leading thread makes the rounds of a lane, a SET is bound when the leading thread takes
+ *    it from the inbox, and not only when it is written.
  * 2. The release of a bound owner goes to its lane, and there on the connection of the SET, even if this connection
  *    drains. The release of another owner may go to any lane.
  * 3. If another thread uses the lane of a bound owner, the release waits for it. At its deadline it becomes a *debt* of
@@ -107,7 +107,7 @@ byte must_release;      /* a release is due */
 byte knew;              /* when the release was written, the process knew that the other server is named */
 byte late_answer;       /* the former master has answered the release */
 byte ended;             /* threads */
-/* SETs for the leader: new; taken from the inbox; those of them that their threads have left; about to be written. */
+/* SETs for the leading thread: new; taken from the inbox; those of them that their threads have left; to be written. */
 byte inbox, taken, left, begun;
 
 #ifdef RELEASE_TAKES_ANY_LANE
@@ -375,7 +375,7 @@ done:
     ended = ended | bit(a)
 }
 
-/* The leader makes the rounds of lane 0. */
+/* The leading thread makes the rounds of lane 0. */
 proctype Leader() provided (stuck + 2 != _pid) {
 end:
     do
@@ -386,7 +386,7 @@ end:
         inbox = 0;
         FOR_OWNERS(BIND_TAKEN, 0)
     }
-    :: d_step { /* First, the leader ends the rounds that were left. */
+    :: d_step { /* First, the leading thread ends the rounds that were left. */
         taken != 0 ->
         FOR_OWNERS(END_LEFT, 0);
         begun = taken & ~left;

@@ -1,38 +1,42 @@
-/* Threads that share a connection: one of them, the leader, makes the rounds of all.
+/* Threads that share a connection: one of them, the leading thread, makes the rounds of all.
  *
  * The property: every round ends. It ends when its reply was received, and also when its deadline has passed, even if
- * the server is silent from some time on, and even if the leader gets no processor from some time on. Also, each release
- * is written in the end, even if no thread waits any more, and no SET is written behind its release. No round stays in
- * the inbox. Only a leader that never gets a processor again may leave releases behind. These are the rules for the code
- * (src/redis/lane.hpp):
+ * the server is silent from some time on, and even if the leading thread gets no processor from some time on. Also,
+ * each release is written in the end, even if no thread waits any more, and no SET is written behind its release. No
+ * round stays in the inbox. Only a leading thread that never gets a processor again may leave releases behind. These
+ * are the rules for the code (src/redis/lane.hpp):
  *
- * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under the
- *    mutex. Otherwise it sleeps.
- * 2. If a round was the first in the inbox, and is still there after a bounded time, its thread wakes the leader.
- * 3. The leader alone uses the connection. In each pass, it takes the whole inbox, ends the rounds that were left (rule
- *    7), begins the new rounds, and writes if that is permitted. It wakes the threads whose rounds are over. Then it polls without the mutex, delivers the
- *    replies, and ends the rounds whose deadlines have passed. It resets its wake-up before it takes the inbox.
- * 4. When the round of the leader is over, it names another thread whose round has begun as the leader, and wakes it.
- * 5. If there is no such thread, the leader writes the buffer, even behind pending replies. Then it looks into the
- *    inbox. In the same section under the mutex, it names a thread in the inbox as the leader, or leaves without a
- *    successor.
+ * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leading thread in the same section under
+ *    the mutex. Otherwise it sleeps.
+ * 2. If a round was the first in the inbox, and is still there after a bounded time, its thread wakes the leading
+ *    thread.
+ * 3. The leading thread alone uses the connection. In each pass, it takes the whole inbox, ends the rounds that were
+ *    left (rule 7), begins the new rounds, and writes if that is permitted. It wakes the threads whose rounds are over.
+ *    Then it polls without the mutex, delivers the replies, and ends the rounds whose deadlines have passed. It resets
+ *    its wake-up before it takes the inbox.
+ * 4. When the round of the leading thread is over, it names another thread whose round has begun as the leading thread,
+ *    and wakes it.
+ * 5. If there is no such thread, the leading thread writes the buffer, even behind pending replies. Then it looks into
+ *    the inbox. In the same section under the mutex, it names a thread in the inbox as the leading thread, or leaves
+ *    without a successor.
  * 6. A background task leads for a moment if nobody else does. It ends as in rule 5.
- * 7. A sleeping thread whose deadline has passed leaves its round, unless it has been woken. If the round is in the inbox
- *    and is no release, the thread takes it back, and nothing was sent. Otherwise the leader has the round from now on,
- *    and the thread does not know whether the command was sent. The leader touches nothing that ends with the call of the
- *    thread. It never names a thread that has left. The thread wakes the leader, because its release may be the first
- *    in the inbox.
+ * 7. A sleeping thread whose deadline has passed leaves its round, unless it has been woken. If the round is in the
+ *    inbox and is no release, the thread takes it back, and nothing was sent. Otherwise the leading thread has the
+ *    round from now on, and the thread does not know whether the command was sent. The leading thread touches nothing
+ *    that ends with the call of the thread. It never names a thread that has left. The thread wakes the leading thread,
+ *    because its release may be the first in the inbox.
  *
- * A sleeping thread is woken exactly once, unless it leaves: its round is over, or it has been named as the leader.
+ * A sleeping thread is woken exactly once, unless it leaves: its round is over, or it has been named as the leading
+ * thread.
  *
  * Each thread makes a round for its SET. If this round ends without a reply although the SET was collected or written,
- * the thread makes a round for the release, which does not wait for a reply. A write to the socket never blocks, and
- * is complete in the model. With three threads, only thread 1 may have a deadline, and there is no background task.
- * The steps of the leader between two polls touch nothing that other threads use, apart from
- * the inbox, so each of them is atomic in the model.
+ * the thread makes a round for the release, which does not wait for a reply. A write to the socket never blocks, and is
+ * complete in the model. With three threads, only thread 1 may have a deadline, and there is no background task. The
+ * steps of the leading thread between two polls touch nothing that other threads use, apart from the inbox, so each of
+ * them is atomic in the model.
  *
- * If STARVES is defined, one leader gets no processor from any moment on, for a while or for ever. There is no background
- * task then, and a SET that has begun waits until the connection takes it. A release does not wait.
+ * If STARVES is defined, one leading thread gets no processor from any moment on, for a while or for ever. There is no
+ * background task then, and a SET that has begun waits until the connection takes it. A release does not wait.
  *
  * The server may be silent from any moment. As in shared_connection.pml, the graph of the states has no cycle, so
  * "every round ends" means that each state in which nothing can happen any more is as it should be. A search for
@@ -46,32 +50,32 @@
 #define bit(i) (1 << (i))
 
 /* Sets of threads. */
-byte inbox;     /* rounds that the leader has not begun */
-byte begun;    /* rounds that the leader makes */
+byte inbox;     /* rounds that the leading thread has not begun */
+byte begun;    /* rounds that the leading thread makes */
 byte releasing; /* threads whose round is a release */
 byte buffer;    /* SET commands that are collected */
 byte releases;  /* releases that are collected */
 byte pending;   /* SET commands that are written, and whose replies have not been read */
 byte replies;   /* replies that have arrived and are not read */
 byte decided;   /* rounds whose replies were delivered */
-byte expired;   /* rounds that the leader has ended at their deadlines */
+byte expired;   /* rounds that the leading thread has ended at their deadlines */
 byte unsent;    /* rounds whose deadlines had passed before they began */
 byte due;       /* rounds whose deadlines have passed */
 byte over;      /* rounds that have ended */
 byte sleeping;  /* threads */
 byte posted;    /* threads that are woken */
 byte ended;     /* threads that have returned for the last time */
-byte taken;     /* rounds that the leader has taken from the inbox and not begun */
+byte taken;     /* rounds that the leading thread has taken from the inbox and not begun */
 byte waiting;   /* SET commands that have begun, and that the connection does not take yet */
-byte left;      /* rounds that their threads have left; the leader has not noticed it */
+byte left;      /* rounds that their threads have left; the leading thread has not noticed it */
 byte gone;      /* releases in the inbox or in `taken` whose threads have left */
 byte owed;      /* threads that have asked for a release */
 byte released;  /* threads whose release is written */
 
 byte leader = NOBODY;
-byte starved = NOBODY; /* the leader that gets no processor */
+byte starved = NOBODY; /* the leading thread that gets no processor */
 bool ready;     /* the connection takes SET commands */
-byte step;      /* of the leader */
+byte step;      /* of the leading thread */
 #define TAKES 6
 #define BEGINS 0
 #define RESETS_LATE 1 /* in an unsafe variant only */
@@ -79,7 +83,7 @@ byte step;      /* of the leader */
 #define POLLS 3
 #define HANDS_OVER 4
 #define RESIGNS 5
-bool woken;     /* the wake-up of the leader */
+bool woken;     /* the wake-up of the leading thread */
 bool flush_due; /* commands were collected for too long */
 bool silent;    /* the server has stopped to reply */
 
@@ -164,12 +168,12 @@ bool silent;    /* the server has stopped to reply */
 #define AFTER_BEGINNING ENDS
 #endif
 
-/* The leader ends the rounds that were left. A SET that was collected or written stays on the connection. */
+/* The leading thread ends the rounds that were left. A SET that was collected or written stays on the connection. */
 #define end_left                                                                                                       \
     waiting = waiting & ~left;                                                                                         \
     begun = begun & ~left;                                                                                             \
     left = 0
-/* The last leader begins and writes the releases in the inbox whose threads have left. */
+/* The last leading thread begins and writes the releases in the inbox whose threads have left. */
 #define write_gone                                                                                                     \
     end_left;                                                                                                          \
     releases = releases | (inbox & KEPT);                                                                              \
@@ -177,7 +181,7 @@ bool silent;    /* the server has stopped to reply */
     gone = 0;                                                                                                          \
     WRITE_AT_LEAVING
 
-/* Names one thread of the set as the leader. */
+/* Names one thread of the set as the leading thread. */
 #define name_one(set)                                                                                                  \
     step = TAKES;                                                                                                      \
     if                                                                                                                 \
@@ -359,7 +363,7 @@ proctype Connection() {
     ready = true
 }
 
-/* One leader gets no processor for a while, or never again. */
+/* One leading thread gets no processor for a while, or never again. */
 proctype Scheduler() {
     if
     :: d_step {

@@ -26,7 +26,7 @@ TEST(LaneChoice, SharingCanBeSwitchedOff) {
         EXPECT_FALSE(shares_lane({.may_share = false, .rounds_to_share = rounds_to_share}));
 }
 
-TEST(LaneChoice, ALateLeaderIsNotWaitedFor) {
+TEST(LaneChoice, ALateLeadingThreadIsNotWaitedFor) {
     for (const unsigned rounds_to_share : every_number)
         EXPECT_FALSE(shares_lane({.leading_thread_is_stalled = true, .rounds_to_share = rounds_to_share}));
 }
@@ -64,7 +64,7 @@ TEST(NextRoundsToShare, CountsDownOtherwise) {
 }
 
 // C6. A watchdog that asks shortly before it has to report a loss must not wait for long.
-TEST(TheLeader, IsWokenAtOnceByARoundWithLittleTime) {
+TEST(TheLeadingThread, IsWokenAtOnceByARoundWithLittleTime) {
     EXPECT_EQ(wakes_leading_thread_after(true, max_collecting), 0ns);
     EXPECT_EQ(wakes_leading_thread_after(false, max_collecting), 0ns);
     EXPECT_EQ(wakes_leading_thread_after(false, -1s), 0ns);

@@ -1,6 +1,5 @@
-// Threads that share connections (lane.hpp), over a network in memory and in virtual time. One of
-// the threads leads, and the others sleep. A test begins the rounds of further threads while the leader
-// waits.
+// Threads that share connections (lane.hpp), over a network in memory and in virtual time. One of the threads
+// leads, and the others sleep. A test begins the rounds of further threads while the leading thread waits.
 #include "memory_network.hpp"
 #include "support/wait_until.hpp"
 
@@ -48,7 +47,7 @@ public:
     std::function<void()> during_connect{};
     bool has_memory = true;
     bool has_wakeup = false;
-    /// Returns how often a thread has woken the leader.
+    /// Returns how often a thread has woken the leading thread.
     int wake_ups() const { return wake_ups_; }
 
     Clock& clock() noexcept override { return memory_.clock(); }
@@ -280,7 +279,7 @@ struct SharedRoundsOfThreads : InMemory {
     std::vector<std::unique_ptr<OtherThread>> others{};
 };
 
-TEST_F(SharedRoundsOfThreads, AreMadeByTheLeaderOnOneConnection) {
+TEST_F(SharedRoundsOfThreads, AreMadeByTheLeadingThreadOnOneConnection) {
     be_patient();
     auto& mine = set("mine");
     std::vector<Asked*> theirs;
@@ -296,7 +295,7 @@ TEST_F(SharedRoundsOfThreads, AreMadeByTheLeaderOnOneConnection) {
         EXPECT_THAT(log(node), ElementsAre("2 SET", "2 SET", "2 SET", "2 SET"));
 }
 
-// The leader returns when its own round is over. The other round has just begun.
+// The leading thread returns when its own round is over. The other round has just begun.
 TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
     be_patient();
     auto& mine = set("mine");
@@ -307,7 +306,7 @@ TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
     EXPECT_GE(theirs.tally.granted(), 2U);
 }
 
-TEST_F(SharedRoundsOfThreads, WakeTheLeaderEachTime) {
+TEST_F(SharedRoundsOfThreads, WakeTheLeadingThreadEachTime) {
     network.has_wakeup = true;
     be_patient();
     auto& mine = set("mine");
@@ -365,9 +364,9 @@ TEST_F(SharedRoundsOfThreads, LeaveUnsentReleasesToTheBackgroundTask) {
     EXPECT_EQ(value(0, "mine"), "");
 }
 
-// This network has no descriptor with which another thread could wake the leader. The leader looks for new
-// rounds each millisecond, and ends its own in time.
-TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeaderLooksForNewOnes) {
+// This network has no descriptor with which another thread could wake the leading thread. The leading thread
+// looks for new rounds each millisecond, and ends its own in time.
+TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeadingThreadLooksForNewOnes) {
     for (std::size_t node = 0; node < size; ++node) memory.server(node).paused = true;
     const auto start = memory.clock().now();
     const auto waits = memory.waits();
@@ -399,10 +398,10 @@ TEST_P(SharedRoundsOfASuspendedProcess, LookAtANodeOnceMoreBeforeTheyGiveItUp) {
     EXPECT_EQ(value(2, "r"), "owner of r");
 }
 
-// ---- A leader that gets no processor. The other threads sleep in real time.
+// ---- A leading thread that gets no processor. The other threads sleep in real time.
 
 // A9. The round has not begun, so its thread takes it back.
-TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeaderIsLate) {
+TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeadingThreadIsLate) {
     auto& mine = set("mine");
     auto& theirs = set("theirs");
     network.during_wait([&] {
@@ -420,8 +419,8 @@ TEST_F(SharedRoundsOfThreads, AreTakenBackIfTheLeaderIsLate) {
     }
 }
 
-// The leader gets no processor in its last turn, in which it begins the other round.
-TEST_F(SharedRoundsOfThreads, AreAvoidedNoMoreWhenTheLateLeaderHasReturned) {
+// The leading thread gets no processor in its last pass, in which it begins the other round.
+TEST_F(SharedRoundsOfThreads, AreAvoidedNoMoreWhenTheLateLeadingThreadHasReturned) {
     memory.server(2).close_connections(memory.clock().now());
     memory.pass(5ms);
     auto& mine = set("mine");
@@ -439,9 +438,9 @@ TEST_F(SharedRoundsOfThreads, AreAvoidedNoMoreWhenTheLateLeaderHasReturned) {
     EXPECT_FALSE(rounds->is_stalled());
 }
 
-// A9, B1, B5. The leader has written the SET. The release follows behind it, although its thread has left,
-// too.
-TEST_F(SharedRoundsOfThreads, AreReleasedThoughTheLeaderIsLate) {
+// A9, B1, B5. The leading thread has written the SET. The release follows behind it, although its thread has
+// left, too.
+TEST_F(SharedRoundsOfThreads, AreReleasedThoughTheLeadingThreadIsLate) {
     for (std::size_t node = 0; node < size; ++node) memory.server(node).paused = true;
     auto& mine = set("mine");
     auto& theirs = set("theirs");
@@ -487,7 +486,7 @@ TEST_F(SharedRoundsOfThreads, AreLeftSoonIfTheyAwaitNoAnswer) {
     make(set("mine"));
 }
 
-TEST_F(SharedRoundsOfThreads, AreNotAwaitedIfTheirThreadDoesNotFollowTheLeader) {
+TEST_F(SharedRoundsOfThreads, AreNotAwaitedIfTheirThreadDoesNotFollowTheLeadingThread) {
     auto& handed_over = release("theirs", {.awaits_answers = false});
     network.during_wait([&] { handed_over.ask(*rounds, Lane::Patience::none); });
     make(set("mine"));
@@ -498,7 +497,7 @@ TEST_F(SharedRoundsOfThreads, AreNotAwaitedIfTheirThreadDoesNotFollowTheLeader) 
     }
 }
 
-// The thread that asks for the release returns before the leader sends it.
+// The thread that asks for the release returns before the leading thread sends it.
 TEST_F(SharedRoundsOfThreads, OutliveTheArgumentsOfAThreadThatLeaves) {
     const std::string resource = "a resource with a name that is not short";
     make(set(resource));
@@ -533,7 +532,7 @@ TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     EXPECT_EQ(theirs.tally[1].vote, Vote::granted) << theirs.tally[1].detail;
 }
 
-TEST_F(SharedRoundsOfThreads, ThrowInTheLeader) {
+TEST_F(SharedRoundsOfThreads, ThrowInTheLeadingThread) {
     for (std::size_t node = 0; node < size; ++node)
         memory.server(node).close_connections(memory.clock().now());
     memory.pass(5ms);
@@ -642,9 +641,9 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutSharing) {
     EXPECT_THAT(log(0), ElementsAre("1 SET", "3 PING", "3 EVAL", "2 EVALSHA"));
 }
 
-// B5. The SET of one lease is pending on the shared lane, whose leader gets no processor. The watchdog leaves
-// out the node from which the reply is missing.
-TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetOnTheSharedLane) {
+// B5. The SET of one lease is pending on the shared lane, whose leading thread gets no processor. The
+// watchdog leaves out the node from which the reply is missing.
+TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeadingThreadOfASetOnTheSharedLane) {
     share([this] {
         memory.server(2).paused = true;
         set("theirs");
@@ -664,7 +663,8 @@ TEST_F(LanesOfOneProcessor, RenewsLeasesWithoutTheLeaderOfASetOnTheSharedLane) {
     }
 }
 
-// The description of a lease is left to the leader of the shared lane. Only its deletion must follow it.
+// The description of a lease is left to the leading thread of the shared lane. Only its deletion must follow
+// it.
 TEST_F(LanesOfOneProcessor, RenewsALeaseWhoseDescriptionIsUnanswered) {
     share([this] { set("theirs"); });
     network.during_wait([&] {
@@ -679,7 +679,8 @@ TEST_F(LanesOfOneProcessor, RenewsALeaseWhoseDescriptionIsUnanswered) {
     set("busy");
 }
 
-// The thread of the watchdog does not wait for the leader, and the leader writes the description later.
+// The thread of the watchdog does not wait for the leading thread, and the leading thread writes the
+// description later.
 TEST_F(LanesOfOneProcessor, DescribesRenewedLeasesWithoutWaiting) {
     set("mine");
     share([this] { set("in company"); });
@@ -696,7 +697,7 @@ TEST_F(LanesOfOneProcessor, DescribesRenewedLeasesWithoutWaiting) {
 }
 
 // The leading thread gets no processor. The first round that waits for it is lost, and the next one is not.
-TEST_F(LanesOfOneProcessor, SharesNotWhileTheLeaderIsLate) {
+TEST_F(LanesOfOneProcessor, SharesNotWhileTheLeadingThreadIsLate) {
     share([this] { set("in company"); });
     network.during_wait([&] {
         {
