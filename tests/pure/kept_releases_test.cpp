@@ -27,7 +27,7 @@ PendingReplies releases(std::size_t first, std::size_t count = 1) {
     return result;
 }
 
-/// Sends the releases again, as a lane does, and returns their owners. `answers` says whether the server
+/// Sends the releases again, as a group does, and returns their owners. `answers` says whether the server
 /// does.
 std::vector<std::string> add_repetition(KeptReleases& all, bool answers = true) {
     std::vector<std::string> result;

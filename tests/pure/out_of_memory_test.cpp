@@ -762,7 +762,7 @@ TEST_F(OutOfMemoryInANode, AConnectionToAFormerMasterIsBrokenInTheNextRound) {
         auto& link = join(node, network);
         node.drop_former();
         named = 2;
-        (void)node.server().addresses(config);  // as for a connection of another lane
+        (void)node.server().addresses(config);  // as for a connection of another group
         starve([&] { (void)has_memory_for([&] { node.drop_former(); }); });
         node.drop_former();
         EXPECT_TRUE(link.broken());

@@ -201,30 +201,30 @@ TEST_F(NewSharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
 // ---- The life of a connection
 
 // The node is silent, and the releases would become more and more.
-// The servers are frozen, and each lane tries once a second whether they run again.
-TEST_F(NewSharedConnections, LanesHaveABoundedNumberOfDrainingConnectionsTogether) {
+// The servers are frozen, and each group tries once a second whether they run again.
+TEST_F(NewSharedConnections, GroupsHaveABoundedNumberOfDrainingConnectionsTogether) {
     const auto configs = for_one_process(network.configs());
-    std::deque<NodeGroup> lanes;
+    std::deque<NodeGroup> groups;
     for (int i = 0; i < 8; ++i)
-        lanes.emplace_back(configs, NodesOptions{.round = Round::all_at_once}, network);
+        groups.emplace_back(configs, NodesOptions{.round = Round::all_at_once}, network);
     network.server(1).paused = network.server(2).paused = true;
     const std::vector<std::string> resource{"r"};
     const Request request{
         .command = {.verb = Verb::set_if_absent, .resources = resource, .owner = "A", .ttl = 10s}};
     for (int i = 0; i < 20; ++i) {
-        for (auto& lane : lanes) {
-            support::RoundLoop of_lane{lane, network.clock()};
-            SharedRound round{lane, names, request};
-            of_lane.begin(round);
+        for (auto& each : groups) {
+            support::RoundLoop of_group{each, network.clock()};
+            SharedRound round{each, names, request};
+            of_group.begin(round);
             while (!round.over())
-                of_lane.turn(
+                of_group.turn(
                     [&](auto entries, auto until) { network.wait(entries, network.clock().now(), until); });
         }
         network.pass(1100ms);
     }
     EXPECT_GE(network.server(1).connections(), 120u) << "or this shows nothing";
-    EXPECT_LE(network.server(1).open_connections(), max_draining + 2 * lanes.size());
-    lanes.clear();
+    EXPECT_LE(network.server(1).open_connections(), max_draining + 2 * groups.size());
+    groups.clear();
     EXPECT_EQ(configs[1].server->draining(), 0U);
 }
 
@@ -254,14 +254,14 @@ TEST_F(SharedConnections, AReleaseIsNoProbe) {
     EXPECT_NE(probe.tally()[1].cause, Errc::backing_off);
 }
 
-// The failure was that of another lane. On this lane, the connection is in order, and goes on to be used.
-TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherLane) {
+// The failure was that of another group. In this group, the connection is in order, and goes on to be used.
+TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherGroup) {
     acquire("r", "A");
     settle();
     loop.forget(begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false}));
     rounds.pop_back();
     auto& node = *group.nodes()[1];
-    node.failed({Errc::timed_out, "on another lane"}, network.clock().now());
+    node.failed({Errc::timed_out, "on another group"}, network.clock().now());
     network.pass(5ms);
     EXPECT_FALSE(node.trusted(network.clock().now())) << "nobody has read the reply";
     run_for(1s);
