@@ -1,4 +1,4 @@
-// Where our options end and the command of `redlock run` begins, as for flock, env and sudo.
+// Where our options end and the program of `redlock run` begins, as for flock, env and sudo.
 #include "arguments/command_line.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::tool::command_words_test {
+namespace redlock::tool::program_words_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -20,12 +20,12 @@ Words words(const std::string& line) {
 struct Case {
     std::string line;
     std::string ours;
-    std::string command;
+    std::string program;
 };
 
-class CommandWords : public testing::TestWithParam<Case> {};
+class ProgramWords : public testing::TestWithParam<Case> {};
 
-TEST_P(CommandWords, BeginAfterTheResource) {
+TEST_P(ProgramWords, BeginAfterTheResource) {
     CLI::App app;
     bool flag = false;
     std::string value;
@@ -34,12 +34,12 @@ TEST_P(CommandWords, BeginAfterTheResource) {
     app.add_option("-w,--wait,-c", value);
     app.add_option("RESOURCE", resource)->required();
     auto ours = words("run " + GetParam().line);
-    EXPECT_EQ(take_program(app, ours), words(GetParam().command));
+    EXPECT_EQ(take_program(app, ours), words(GetParam().program));
     EXPECT_EQ(ours, words("run " + GetParam().ours));
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lines, CommandWords,
+    Lines, ProgramWords,
     testing::Values(Case{"job make", "job", "make"}, Case{"job -- make -n", "job", "make -n"},
                     Case{"-n job make -n --wait", "-n job", "make -n --wait"},
                     Case{"-w 5 job make", "-w 5 job", "make"}, Case{"-w5 job make", "-w5 job", "make"},
@@ -56,4 +56,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"--unknown job make", "--unknown job", "make"}));
 
 }  // namespace
-}  // namespace redlock::tool::command_words_test
+}  // namespace redlock::tool::program_words_test
