@@ -58,9 +58,6 @@ public:
     void receive_byte() {
         if (received_.empty()) receive();
     }
-    /// The same, but leaves the byte in the kernel.
-    void wait_for_byte() { wait_for(POLLIN); }
-
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
             wait_for(POLLOUT);

@@ -217,7 +217,7 @@ TEST_F(NodeTest, AConnectionDrainsAsLongAsItsKeyCanLive) {
                                               ", replies were pending for too long")));
 }
 
-// The server would execute the SET long after its owner has given up.
+// D4. The server would execute the SET long after its owner has given up.
 TEST_F(NodeTest, AnUndeliveredCommandIsDroppedWithItsConnection) {
     (void)extend("nobody");
     server().cut_off = true;
