@@ -58,6 +58,7 @@ public:
     void receive_byte() {
         if (received_.empty()) receive();
     }
+
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
             wait_for(POLLOUT);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <vector>
 
 namespace redlock::test::semaphore_test {
 namespace {
@@ -224,6 +225,26 @@ TEST_P(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
     world.pass(one.remaining());
     EXPECT_THAT(one.acquire(), Succeeds());
     EXPECT_EQ(world.held_by(one.owner(), one.resource()), 5U);
+}
+
+TEST_P(Semaphores, AreExtendedAndReportTheirLoss) {
+    std::vector<Result> losses;
+    const auto on_lost = [&](const Result& loss) { losses.push_back(loss); };
+    auto it = semaphore(3, {.ttl = 3s, .watchdog = world.watchdog(), .on_lost = on_lost});
+    for (std::size_t i = 1; i <= 8; ++i) {
+        world.heal_all();
+        EXPECT_THAT(it.acquire(), Succeeds());
+        world.pass(10s);
+        ASSERT_TRUE(it.valid());
+        EXPECT_EQ(world.held_by(it.owner(), it.resource()), 5U);
+        const auto lost = it.lost();
+        world.cut(0, 1, 2);
+        world.pass(10s);
+        EXPECT_FALSE(it.valid());
+        EXPECT_TRUE(lost.stop_requested());
+        EXPECT_THAT(losses, SizeIs(i));
+    }
+    EXPECT_THAT(losses, Each(FailsWith(Errc::lost)));
 }
 
 // These nodes do not reply to queries.

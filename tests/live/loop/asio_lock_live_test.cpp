@@ -517,14 +517,6 @@ TEST_F(Asio, AHandlerInAThreadPoolRunsWithoutTheMutex) {
     EXPECT_TRUE(is_free.get_future().get());
 }
 
-TEST_F(Asio, AThreadPoolIsAContext) {
-    net::thread_pool pool{2};
-    Lock lock{pool, nodes, "orders:42"};
-    EXPECT_TRUE(lock.async_acquire(net::use_future).get());
-    EXPECT_TRUE(lock.valid());
-    EXPECT_TRUE(lock.async_release(net::use_future).get());
-}
-
 TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
     Lock lock{context, nodes, "orders:42", {.ttl = 3s, .watchdog = loop_watchdog()}};
     lock.async_acquire([](Result it) { EXPECT_TRUE(it); });

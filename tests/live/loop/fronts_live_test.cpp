@@ -158,19 +158,5 @@ TYPED_TEST(SemaphoreOnServers, HasAsManyHoldersAsSlotsTogetherWithThreads) {
     EXPECT_TRUE(this->run_until([&] { return this->keys() == 0; }));
 }
 
-TYPED_TEST(SemaphoreOnServers, ReportsTheLossOfItsSlot) {
-    std::atomic<bool> is_lost = false;
-    auto it = this->semaphore({.ttl = 3s, .watchdog = this->watchdog(), .on_lost = [&](const Result& loss) {
-                                   EXPECT_EQ(loss.error(), Errc::lost);
-                                   is_lost = true;
-                               }});
-    ASSERT_TRUE(it.try_acquire());
-    const auto lost = it.lost();
-    for (auto& server : this->cluster) server.command({"DEL", it.resource()});
-    ASSERT_TRUE(this->run_until([&] { return is_lost.load(); }));
-    EXPECT_TRUE(lost.stop_requested());
-    EXPECT_FALSE(it.valid());
-}
-
 }  // namespace
 }  // namespace redlock::test::fronts_live_test
