@@ -87,6 +87,7 @@ TEST(BenchReport, HasPercentilesRateAndFailures) {
     for (int i = 0; i < 100; ++i) measurement.release.record(1ms);
     measurement.took = 2s;
     measurement.failures[{"acquire", Errc::no_quorum}] = 7;
+    measurement.node_causes[{"b", Errc::timed_out}] = 2;
     std::ostringstream out;
     print(out, "all at once", measurement);
     EXPECT_THAT(out.str(), HasSubstr("all at once: 100 times acquired and released in 2.0 s, 50 a second"));
@@ -94,6 +95,7 @@ TEST(BenchReport, HasPercentilesRateAndFailures) {
     EXPECT_THAT(out.str(), testing::ContainsRegex("release +1.00 ms"));
     EXPECT_THAT(out.str(), testing::ContainsRegex("5.00 ms +100 +#{50}\n"));
     EXPECT_THAT(out.str(), HasSubstr("failed: acquire: no quorum, 7 times"));
+    EXPECT_THAT(out.str(), HasSubstr("no vote: b: "));
 }
 
 TEST(BenchReport, HasABarForASingleLatencyAmongMany) {

@@ -1,5 +1,4 @@
 // redlock run --fair: those that wait stand in a queue, say so, and are woken.
-#include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
 #include <deque>
@@ -130,33 +129,6 @@ TEST_F(Fair, DoesNotReportThatItWaitsWithNonblock) {
         EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
         EXPECT_THAT(outcome.err, testing::Not(HasSubstr("waiting")));
     }
-}
-
-TEST_F(Fair, ReportsItsPlaceOnATerminal) {
-    ShellOnATerminal shell{world.environment()};
-    if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
-    auto holder = start(until_go);
-    ASSERT_TRUE(world.comes("begun"));
-    shell.enter(std::string{REDLOCK_TOOL} + " run --node-timeout 2s --fair job echo do''ne");
-    EXPECT_TRUE(shell.shows("waiting for job: held for at most ")) << shell.screen();
-    EXPECT_TRUE(shell.shows(" s more, nobody in front")) << shell.screen();
-    world.touch("go");
-    EXPECT_TRUE(shell.shows("done")) << shell.screen();
-    EXPECT_TRUE(shell.is_back()) << shell.screen();
-    EXPECT_EQ(holder.wait().status, 0);
-}
-
-// The end of such a key is further away than the clock can count.
-TEST_F(Fair, AForeignKeyWithAFarExpiryIsAHolderLikeAnyOther) {
-    for (auto& node : world) ASSERT_EQ(node.command({"SET", "job", "another", "PX", "31536000000000"}), "OK");
-    const auto outcome = world.run({"acquire", "--fair", "--wait", "2s", "job"});
-    EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.err, ContainsRegex("for at most [0-9]+ ms more, 0 in front"));
-    EXPECT_LE(calls(world[0], "zadd"), 60U)
-        << "a question and a sign of life after each pause of 100 to 200 ms";
-    const auto status = world.run({"status", "job"});
-    EXPECT_THAT(status.out, HasSubstr("expires in "));
-    EXPECT_THAT(status.out, testing::Not(ContainsRegex("-[0-9]+(\\.[0-9]+)? ?m?s"))) << "no negative time";
 }
 
 // From script to script: the one waits, the other wakes it.

@@ -136,7 +136,15 @@ const std::string nobody(40, '0');
 TEST(LeaseJson, HasTheFieldsOfTheManual) {
     Shown shown;
     Cluster cluster{3};
-    const auto owner = shown.run(cluster, {"acquire", "--fencing", "job"}).at("owner").get<std::string>();
+    const auto acquired = shown.run(cluster, {"acquire", "--fencing", "job"});
+    const std::string owner = acquired.at("owner");
+    EXPECT_EQ(acquired.at("resource"), "job");
+    EXPECT_EQ(owner, holder(cluster[0], "job"));
+    EXPECT_GT(acquired.at("fencing_token"), 0);
+    EXPECT_GT(acquired.at("validity_ms"), 20'000);
+    EXPECT_EQ(acquired.at("nodes").size(), 3U);
+    EXPECT_EQ(acquired["nodes"][0].at("name"), cluster[0].name());
+    EXPECT_EQ(acquired["nodes"][0].at("vote"), "granted");
     EXPECT_EQ(shown.run(cluster, {"acquire", "-n", "job"}).at("error").at("code"), "held_by_other");
     EXPECT_TRUE(shown.run(cluster, {"extend", "--owner", owner, "job"}).at("error").is_null());
     EXPECT_EQ(shown.run(cluster, {"break", "--owner", nobody, "job"}).at("error").at("code"), "lost");

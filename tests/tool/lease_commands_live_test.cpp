@@ -102,16 +102,6 @@ TEST_F(LeaseCommands, LeaveNoHolderDescriptionOfAnEndedProcess) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(LeaseCommands, ExtendALockByItsOwnerAlone) {
-    const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
-    const auto outcome = world.run({"extend", "--owner", owner, "--ttl", "60s", "job"});
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_EQ(value(outcome.out, "owner"), owner);
-    EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
-                testing::AllOf(testing::Gt(50'000), testing::Lt(59'400)));
-    EXPECT_GE(std::ranges::count_if(world, [](auto& node) { return expiry(node, "job") > 30s; }), 2);
-}
-
 // lease=$(redlock acquire job); redlock extend --owner "$lease" job
 TEST_F(LeaseCommands, AcceptTheOutputOfAcquireAndExtendAsTheOwner) {
     auto lease = world.run({"acquire", "--fencing", "job"}).out;
@@ -157,21 +147,6 @@ TEST_F(LeaseCommands, AcceptTheJsonOfAcquireAndExtendAsTheOwner) {
         EXPECT_EQ(outcome.status, 64) << wrong;
         EXPECT_THAT(outcome.err, HasSubstr("--owner must be the 40 hex digits")) << wrong;
     }
-}
-
-// lock=$(redlock acquire --while-pid $$ job), and nothing else to do until the script ends.
-TEST_F(LeaseCommands, KeepALockForAsLongAsAProcessLives) {
-    ForkedChild script{[](auto) { ::pause(); }};
-    const auto pid = std::to_string(script.pid());
-    const auto outcome = world.run({"acquire", "--ttl", "2s", "--while-pid", pid, "job"});
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    const auto owner = value(outcome.out, "owner");
-    for (int i = 0; i < 3; ++i)  // each longer than what was left before
-        EXPECT_TRUE(wait_until([&] { return expiry(world[0], "job") < 1400ms; }) &&
-                    wait_until([&] { return expiry(world[0], "job") > 1500ms; }));
-    for (auto& node : world) EXPECT_EQ(holder(node, "job"), owner);
-    script.kill();
-    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
 }
 
 TEST_F(LeaseCommands, DoNotAcquireForAProcessThatDoesNotExist) {
@@ -250,25 +225,6 @@ TEST_F(LeaseCommands, HaveAKeeperWhoseReleaseIsTriedAgain) {
     ASSERT_EQ(tool.wait().status, 0) << tool.err();
     script.kill();
     EXPECT_TRUE(wait_until([&] { return servers.have_had(3); }));
-}
-
-TEST_F(LeaseCommands, PrintEverythingInJson) {
-    const auto acquired = json::parse(world.run({"acquire", "--json", "--fencing", "job"}).out);
-    EXPECT_EQ(acquired["resource"], "job");
-    EXPECT_EQ(acquired["owner"], holder(world[0], "job"));
-    EXPECT_GT(acquired["fencing_token"], 0);
-    EXPECT_GT(acquired["validity_ms"], 20'000);
-    EXPECT_TRUE(acquired["error"].is_null());
-    EXPECT_EQ(acquired["nodes"].size(), 3U);
-    EXPECT_EQ(acquired["nodes"][0]["name"], world[0].name());
-    const auto granted = [](const json& node) { return node["vote"] == "granted"; };
-    EXPECT_GE(std::ranges::count_if(acquired["nodes"], granted), 2);
-    const auto released = json::parse(
-        world.run({"release", "--json", "--owner", acquired["owner"].get<std::string>(), "job"}).out);
-    EXPECT_TRUE(released["error"].is_null());
-    world.occupy();
-    const auto refused = world.run({"acquire", "--json", "--wait", "1s", "--retry-delay", "1h", "job"}).out;
-    EXPECT_LE(json::parse(refused)["attempts"], 2) << "the first one, and the one at the end";
 }
 
 TEST_F(LeaseCommands, UseTheOwnerOfTheSurroundingRun) {

@@ -11,14 +11,6 @@ Invocation status(const Cluster& cluster, const std::vector<std::string>& more =
     return Invocation{cluster.uri_list(), joined({"status", the_resource}, more)};
 }
 
-TEST(Status, ReportsAFreeResource) {
-    LiveWorld world{3};
-    auto it = status(world);
-    EXPECT_EQ(it.status(), 1);
-    EXPECT_THAT(it.output(), testing::EndsWith("\nfree\n"));
-    EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free\n"));
-}
-
 TEST(Status, ReportsTheHolderAndTheExpiry) {
     LiveWorld world{3};
     auto lock = world.lock(LockOptions{.ttl = 1min});
