@@ -64,12 +64,6 @@ struct Daemon : testing::Test {
     std::optional<Lock> held{std::in_place, *nodes, "the parent's", LockOptions{.ttl = 1min}};
 };
 
-// D10
-TEST_F(Daemon, KeepsItsFilesWhenItUsesAndDestroysTheNodes) {
-    const ForkedChild daemon{[&](const Report& report) { live_as_daemon(report); }};
-    expect_intact(daemon);
-}
-
 // D10. It destroys them without having used them.
 TEST_F(Daemon, KeepsItsFilesWhenItDestroysTheNodesAtOnce) {
     const ForkedChild daemon{[&](const Report& report) {

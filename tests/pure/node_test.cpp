@@ -448,24 +448,6 @@ TEST_F(NodeTest, AScriptIsSentInFullIfRepliesArePending) {
     EXPECT_EQ(holder(0), "");
 }
 
-// B5. The server has forgotten the script, and reports this when the round of the release is over.
-TEST_F(NodeTest, AReleaseIsSentInFullEvenIfItsRoundIsOver) {
-    (void)release("nobody");
-    (void)acquire("A");
-    server().redis->restart("run-0", server().redis->keys());
-    server().paused = true;
-    (void)release("A");
-    network.resume(0);
-    EXPECT_EQ(holder(0), "A");
-    for (const auto* const owner : {"B", "C", "D"}) {
-        (void)acquire(owner);
-        network.pass(1ms);
-        if (holder(0) != "A") break;
-    }
-    EXPECT_NE(holder(0), "A");
-    EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "for the releases of nobody and of A";
-}
-
 // B5. The report comes while a later round waits for its own reply. No further round may follow.
 TEST_F(NodeTest, AReleaseIsSentInFullAsSoonAsALaterRoundReadsThatItsScriptIsForgotten) {
     (void)release("nobody");
@@ -478,6 +460,7 @@ TEST_F(NodeTest, AReleaseIsSentInFullAsSoonAsALaterRoundReadsThatItsScriptIsForg
     EXPECT_EQ(holder(0), "");
 }
 
+// B5. The server has forgotten the script, and reports this when the round of the release is over.
 // D1. The release is repeated only when nothing is pending, so that no reply is taken for that of another
 // command.
 TEST_F(NodeTest, ARepeatedReleaseDoesNotMixUpReplies) {

@@ -784,21 +784,6 @@ TEST_F(LanesOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
 
 const std::map<std::string, std::string> busy{{"", "-BUSY Redis is busy running a script.\r\n"}};
 
-TEST_F(LanesOfOneProcessor, SendsAReleaseOfTheOwnLaneAgainOnTheSharedLane) {
-    set("mine");
-    memory.server(2).answers = busy;
-    release("mine");
-    memory.server(2).answers.clear();
-    memory.pass(2s);
-    share([this] {
-        for (const auto* const resource : {"first", "second", "third", "fourth"}) {
-            set(resource);
-            memory.pass(5ms);
-        }
-        EXPECT_EQ(value(2, "mine"), "");
-    });
-}
-
 // A device on the way has forgotten the connections of both lanes, but only one of them owes a release.
 TEST_F(LanesOfOneProcessor, SendAtTheirEndWhatAForgottenConnectionOwesOnANewOne) {
     set("mine");

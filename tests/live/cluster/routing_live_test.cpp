@@ -120,20 +120,6 @@ TEST_F(OnACluster, AReleaseOfSeveralResourcesArrivesWhileTheirSlotIsBeingMoved) 
     }));
 }
 
-// The connection of unlock() is not read before the next round.
-TEST_F(OnACluster, AReleaseThatNobodyAwaitsFollowsItsSlot) {
-    ASSERT_TRUE(world.warm_up());
-    const auto resource = world.resource_of(0);
-    auto lock = world.lock(resource, {.ttl = 10min});
-    ASSERT_THAT(lock.try_acquire(), Succeeds());
-    RedisClusterServers::move_slot(hash_slot_of(resource), world[0], world[1]);
-    lock.unlock();
-    EXPECT_TRUE(wait_until([&] {
-        (void)world.lock(world.resource_of(2)).try_acquire();
-        return holder(world[1], resource) == "(nil)";
-    }));
-}
-
 TEST(ACluster, TheLastReleaseFollowsItsSlotWhenTheNodesAreDestroyed) {
     RedisClusterServers servers;
     const std::string resource = "foo";

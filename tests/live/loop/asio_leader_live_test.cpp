@@ -95,26 +95,6 @@ TEST_F(AsioLeader, ReportsExceptionsByTheExecutor) {
     EXPECT_THAT(errors, testing::ElementsAre("broken", "broken", "broken"));
 }
 
-TEST_F(AsioLeader, ReportsFailuresByTheExecutor) {
-    const auto strand = net::make_strand(context);
-    int failures = 0;
-    auto its = options();
-    its.on_failure = [&](const Result& it) {
-        EXPECT_EQ(it.error(), Errc::lost);
-        EXPECT_TRUE(strand.running_in_this_thread());
-        ++failures;
-        context.stop();
-    };
-    Leader leader{strand, nodes, "orders:42", its};
-    leader.async_run(
-        [&](const AsyncTerm&) {
-            for (auto& server : cluster) server.command({"DEL", "orders:42"});
-        },
-        [](std::exception_ptr) {});
-    run();
-    EXPECT_EQ(failures, 1);
-}
-
 TEST_F(AsioLeader, SeveralThreadsRunTheContext) {
     std::atomic<int> inside = 0;
     std::atomic<int> led = 0;
