@@ -437,8 +437,7 @@ struct Wish final : loop::Task {
 };
 
 TEST(RoundPlaces, AreGivenInTheOrderOfTheWishes) {
-    EventLog log;
-    ManualClock clock{log};
+    ManualClock clock;
     VirtualLoop events{clock};
     loop::Scheduler scheduler{events, clock};
     loop::RoundPlaces places;
@@ -534,8 +533,7 @@ struct SchedulerTest : testing::Test {
         const bool wakes_itself;
     };
 
-    EventLog log;
-    ManualClock clock{log};
+    ManualClock clock;
     VirtualLoop events{clock};
     loop::Scheduler scheduler{events, clock};
     std::string calls;

@@ -49,7 +49,7 @@ struct TurnsInALoop : testing::Test {
     void leave(std::size_t i) { waiting.erase(std::next(waiting.begin(), static_cast<std::ptrdiff_t>(i))); }
 
     NoLoop no_loop;
-    MemoryClock clock;
+    ManualClock clock;
     loop::Scheduler scheduler{no_loop, clock};
     LocalQueues queues;
     std::list<Waiting> waiting;
@@ -104,7 +104,7 @@ TEST_F(TurnsInALoop, AttemptsWithoutOneAreRare) {
     std::vector<milliseconds> attempts;
     std::vector<Clock::time_point> due(8, clock.now());
     const auto start = clock.now();
-    for (; clock.now() < start + 200ms; clock.pass_to(clock.now() + 1ms))
+    for (; clock.now() < start + 200ms; clock.advance_to(clock.now() + 1ms))
         for (std::size_t i = 4; i < 8; ++i)
             if (waiting_at(i).place.may_attempt(clock.now(), due[i])) {
                 attempts.push_back(std::chrono::duration_cast<milliseconds>(clock.now() - start));
@@ -120,7 +120,7 @@ TEST_F(TurnsInALoop, NoAttemptsAreMadeWithoutOneWhileTheQueueMoves) {
     leave(0);
     EXPECT_FALSE(waiting_at(4).place.may_attempt(clock.now(), due));
     EXPECT_EQ(due, clock.now() + algorithm::poll_interval);
-    clock.pass_to(due);
+    clock.advance_to(due);
     EXPECT_TRUE(waiting_at(4).place.may_attempt(clock.now(), due));
 }
 
@@ -174,7 +174,7 @@ protected:
         EXPECT_TRUE(std::holds_alternative<flow::AwaitedMessage>(operation.awaited()));
     }
 
-    MemoryClock clock{};
+    ManualClock clock{};
     SeededEntropy entropy{1};
     NodesOfALoop nodes{};
     const std::vector<std::string> resource{"r"};
@@ -191,7 +191,7 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
         ASSERT_TRUE(awaited);
         EXPECT_EQ(awaited->turn->limits->deadline, start + 1min);
         EXPECT_THAT(awaited->turn->attempt_due, IsBetween(start + 7s, start + 14s));
-        clock.pass_to(awaited->turn->attempt_due);
+        clock.advance_to(awaited->turn->attempt_due);
         awaited->turn->place = QueuePlace{.in_front = 17};
         operation.resume();
         ASSERT_TRUE(operation.ended());
@@ -209,7 +209,7 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
 TEST_F(WaiterWithoutATurn, MakesNoAttemptAsSoonAsItsTurnComes) {
     const auto flow = place.wait(clock.now() + 1min);
     operation.start(flow);
-    clock.pass_to(clock.now() + 8 * algorithm::poll_interval);
+    clock.advance_to(clock.now() + 8 * algorithm::poll_interval);
     expect_to_wait_at_its_turn({.held = QueuePlace::Held::by_holder, .in_front = 0});
 }
 
@@ -217,14 +217,14 @@ TEST_F(WaiterWithoutATurn, MakesNoAttemptAsSoonAsItsTurnComes) {
 TEST_F(WaiterWithoutATurn, CountsItsTimeFromItsTurnOn) {
     const auto flow = place.wait(Clock::never());
     operation.start(flow);
-    clock.pass_to(clock.now() + 1min);
+    clock.advance_to(clock.now() + 1min);
     expect_to_wait_at_its_turn({.held = QueuePlace::Held::by_waiter, .in_front = 3});
 }
 
 TEST_F(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
     const auto flow = place.wait(clock.now() + 1s);
     operation.start(flow);
-    clock.pass_to(clock.now() + 1s);
+    clock.advance_to(clock.now() + 1s);
     operation.resume();
     EXPECT_TRUE(operation.ended());
     EXPECT_EQ(place.wake(), flow::PlaceInQueue::Wake::over);

@@ -5,6 +5,8 @@
 
 #include <redlock/clock.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <utility>
@@ -12,49 +14,67 @@
 
 namespace redlock::test {
 
-class ManualClock final : public Clock {
+class ManualClock : public Clock {
 public:
-    explicit ManualClock(EventLog& log) : log_(&log) {}
+    explicit ManualClock(duration since_boot = std::chrono::hours{1}) : now_(since_boot) {}
+    virtual ~ManualClock() = default;
 
     time_point now() noexcept override { return now_; }
 
-    /// The pause of an acquire(). Lasts until `until`, or until an event requests stop.
+    /// Lasts until `until`, or until an event requests stop.
     void sleep_until(time_point until, std::stop_token stop) override {
-        log_->note("pause");
-        const auto began = now_;
-        while (!stop.stop_requested() && !events_.empty() && events_.begin()->first <= until)
-            let_next_event_happen();
-        if (!stop.stop_requested()) now_ = std::max(now_, until);
-        pauses_.push_back(now_ - began);
+        while (!stop.stop_requested() && let_next_event_happen(until)) {
+        }
+        if (!stop.stop_requested()) advance_to(until);
     }
 
     void advance(duration span) { advance_to(now_ + span); }
 
     void advance_to(time_point instant) {
-        while (!events_.empty() && events_.begin()->first <= instant) let_next_event_happen();
+        while (let_next_event_happen(instant)) {
+        }
         now_ = std::max(now_, instant);
     }
 
-    /// Schedules `event` after `span`. It happens during whatever wait passes that instant.
+    /// Schedules `event` after `span`. It happens during whatever wait passes that instant, and may wait
+    /// itself.
     void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
 
     /// Returns when the next event happens, or Clock::never().
     time_point next_event() const { return events_.empty() ? never() : events_.begin()->first; }
 
+    /// Returns false if there is no event until then.
+    bool let_next_event_happen(time_point until) {
+        if (events_.empty() || next_event() > until) return false;
+        const auto event = events_.extract(events_.begin());
+        now_ = std::max(now_, event.key());
+        event.mapped()();
+        return true;
+    }
+
+private:
+    time_point now_;
+    std::multimap<time_point, std::function<void()>> events_{};
+};
+
+/// Notes each pause of an acquire().
+class LoggedClock final : public ManualClock {
+public:
+    explicit LoggedClock(EventLog& log) : ManualClock(std::chrono::hours{100}), log_(&log) {}
+
+    void sleep_until(time_point until, std::stop_token stop) override {
+        log_->note("pause");
+        const auto began = now();
+        ManualClock::sleep_until(until, std::move(stop));
+        pauses_.push_back(now() - began);
+    }
+
     /// Returns how long each pause lasted.
     const std::vector<duration>& pauses() const { return pauses_; }
 
 private:
-    void let_next_event_happen() {
-        auto event = events_.extract(events_.begin());
-        now_ = std::max(now_, event.key());
-        event.mapped()();
-    }
-
     EventLog* log_;
-    time_point now_{std::chrono::hours{100}};  // a machine that has been up for a while
-    std::multimap<time_point, std::function<void()>> events_;
-    std::vector<duration> pauses_;
+    std::vector<duration> pauses_{};
 };
 
 }  // namespace redlock::test

@@ -52,7 +52,7 @@ public:
         auto& clock = network_.clock();
         while (clock.let_next_event_happen(std::min(until, next()))) {
         }
-        clock.pass_to(std::min(until, next()));
+        clock.advance_to(std::min(until, next()));
         if (next() > clock.now()) return false;
         for (const int fd : ready_descriptors()) {
             if (watched_.erase(fd) == 0) continue;

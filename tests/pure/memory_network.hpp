@@ -7,6 +7,7 @@
 //     network.server(0).log();                  // "1 PING", "1 SET", "1 EVAL": the connection and the command
 #pragma once
 
+#include "manual_clock.hpp"
 #include "seeded_entropy.hpp"
 #include "support/command_reader.hpp"
 #include "support/matchers.hpp"
@@ -90,37 +91,6 @@ inline std::string verb_of(const support::CommandReader::Words& words) {
     }};
     return std::ranges::find(names, script, [](const auto& it) { return it.first; })->second;
 }
-
-class MemoryClock final : public Clock {
-public:
-    time_point now() noexcept override { return now_; }
-    void sleep_until(time_point until, std::stop_token stop) override {
-        while (!stop.stop_requested() && let_next_event_happen(until)) {
-        }
-        if (!stop.stop_requested()) pass_to(until);
-    }
-    void pass_to(time_point instant) {
-        while (let_next_event_happen(instant)) {
-        }
-        now_ = std::max(now_, instant);
-    }
-
-    /// Schedules `event` after `span`. It happens during whatever wait passes that instant, and may wait
-    /// itself.
-    void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
-    /// Returns false if there is no event until then.
-    bool let_next_event_happen(time_point until) {
-        if (events_.empty() || events_.begin()->first > until) return false;
-        const auto event = events_.extract(events_.begin());
-        now_ = std::max(now_, event.key());
-        event.mapped()();
-        return true;
-    }
-
-private:
-    time_point now_{1h};
-    std::multimap<time_point, std::function<void()>> events_{};
-};
 
 /// A server, and its behaviour towards clients.
 class MemoryServer {
@@ -312,7 +282,7 @@ public:
     /// The sockets of a network that exist, by their descriptors.
     using Open = std::map<int, const MemorySocket*>;
 
-    MemorySocket(Open& open, int fd, MemoryServer& server, MemoryClock& clock, Clock::duration longest_wait)
+    MemorySocket(Open& open, int fd, MemoryServer& server, ManualClock& clock, Clock::duration longest_wait)
         : server_(server), clock_(clock), longest_wait_(longest_wait), open_(open), fd_(fd) {
         open_.emplace(fd, this);
     }
@@ -341,7 +311,7 @@ public:
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
         const OutsideTheClient outside;
         if (wait == Wait::yes && !has_input())
-            clock_.pass_to(std::min(wire_->readable, clock_.now() + longest_wait_));
+            clock_.advance_to(std::min(wire_->readable, clock_.now() + longest_wait_));
         if (!has_input()) {
             ++server_.vain_reads;
             return -EAGAIN;
@@ -366,7 +336,7 @@ public:
 
 private:
     MemoryServer& server_;
-    MemoryClock& clock_;
+    ManualClock& clock_;
     const Clock::duration longest_wait_;
     Open& open_;
     const int fd_;
@@ -379,7 +349,7 @@ private:
 /// exception ends the task until the next start().
 class MemoryTask final : public BackgroundTask {
 public:
-    MemoryTask(MemoryClock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
+    MemoryTask(ManualClock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
     void start() noexcept override {
         const OutsideTheClient outside;
         call_after(0s);
@@ -401,7 +371,7 @@ private:
         });
     }
 
-    MemoryClock& clock_;
+    ManualClock& clock_;
     const Function function_;
     std::shared_ptr<int> latest_{};  // the pending call
 };
@@ -430,7 +400,7 @@ public:
     bool has_no_descriptor = false;  ///< no socket can be opened
 
     MemoryServer& server(std::size_t index) { return servers_[index]; }
-    void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
+    void pass(Clock::duration span) { clock_.advance_to(clock_.now() + span); }
     /// Lets the server execute its pending commands, and waits for its replies.
     void resume(std::size_t index) {
         servers_[index].resume(clock_.now());
@@ -463,7 +433,7 @@ public:
         return for_one_process(std::move(configs));
     }
 
-    MemoryClock& clock() noexcept override { return clock_; }
+    ManualClock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return *drawn_from_; }
     void draw_from(Entropy& entropy) { drawn_from_ = &entropy; }
 
@@ -488,7 +458,7 @@ public:
         };
         while (!stop.stop_requested() && clock_.let_next_event_happen(end())) {
         }
-        if (!stop.stop_requested()) clock_.pass_to(end());
+        if (!stop.stop_requested()) clock_.advance_to(end());
         for (auto& entry : entries) entry.ready = ready_at(entry.fd, entry.writes) <= clock_.now();
     }
 
@@ -512,7 +482,7 @@ private:
     std::vector<MemoryServer> servers_;
     MemorySocket::Open open_{};
     int latest_fd_ = 0;
-    MemoryClock clock_{};
+    ManualClock clock_{};
     ConstantEntropy entropy_{0xFF};
     Entropy* drawn_from_ = &entropy_;
     std::size_t commands_ = 0;

@@ -83,7 +83,7 @@ public:
                               const std::stop_token&) override {}
 
 private:
-    MemoryClock clock_{};
+    ManualClock clock_{};
     ConstantEntropy entropy_{0xFF};
 };
 

@@ -55,7 +55,7 @@ private:
 
 /// When a waiter at this place makes attempts, all of which are refused, within two minutes.
 std::vector<Clock::duration> attempts_at(std::size_t in_front, Held held) {
-    MemoryClock clock;
+    ManualClock clock;
     SeededEntropy entropy{1 + in_front};
     const auto held_for = held == Held::by_nobody ? -2ms : 60'000ms;
     ConstantNodes nodes{clock, {.held = held, .held_for = held_for, .in_front = in_front}};

@@ -48,7 +48,7 @@ struct WatchesTest : testing::Test {
 
     const std::array<int, 2> pipe = make_pipe();
     RecordingLoop events;
-    MemoryClock clock;
+    ManualClock clock;
     loop::Watches watches{events};
     MemoryServer server;
     MemorySocket::Open open;

@@ -53,7 +53,7 @@ struct Stage {
     explicit Stage(std::uint64_t seed) : entropy(seed) {}
 
     EventLog log;
-    ManualClock clock{log};
+    LoggedClock clock{log};
     SeededEntropy entropy;
 };
 
