@@ -65,13 +65,13 @@ public:
         ::close(read_end_);
     }
 
-    /// Returns the next reported line. It is empty if the child has ended, and "(no answer)" after ten
-    /// seconds.
+    /// Returns the next reported line. It is empty if the child has ended, and "(no answer)" after two
+    /// minutes (see support::wait_until()).
     std::string receive() const {
         std::string line;
         for (char byte = 0;;) {
             pollfd readable{read_end_, POLLIN, 0};
-            if (::poll(&readable, 1, 10'000) <= 0) return "(no answer)";
+            if (::poll(&readable, 1, 120'000) <= 0) return "(no answer)";
             if (::read(read_end_, &byte, 1) != 1 || byte == '\n') return line;
             line += byte;
         }

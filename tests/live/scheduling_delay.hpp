@@ -64,13 +64,14 @@ inline Clock::duration processor_wait(support::Cluster& servers) {
     return waited;
 }
 
-/// Repeats `action` until it returns true, but only if the servers had to wait for a processor for longer
-/// than `limit` meanwhile. A server that gets none for a whole node_timeout seems dead.
+/// Repeats `action` until it returns true, but only if the servers or this process had to wait for a
+/// processor for longer than `limit` meanwhile. A server that gets none for a whole node_timeout seems dead.
 template <class Action>
 void repeat_where_delayed(support::Cluster& servers, Clock::duration limit, Action action) {
     for (int repetition = 0; repetition < 10; ++repetition) {
+        const SchedulingDelayMonitor monitor;
         const auto before = processor_wait(servers);
-        if (action() || processor_wait(servers) - before < limit) return;
+        if (action() || processor_wait(servers) - before + monitor.delay() < limit) return;
     }
 }
 

@@ -87,7 +87,7 @@ TEST_F(Fair, ReportsItsPlaceIfVerbose) {
 
 TEST_F(Fair, ReportsItsLastPlaceIfRefusedAfterAWait) {
     world.occupy();
-    const auto outcome = world.run(world.job("true", {"--fair", "--wait", "500ms"}));
+    const auto outcome = world.run(world.job("true", {"--fair", "--wait", "3s"}));
     EXPECT_EQ(outcome.status, 1);
     EXPECT_THAT(outcome.err,
                 MatchesRegex("redlock: job: held by another on . of 3 nodes, for at most [0-9]+ ms "

@@ -262,7 +262,7 @@ TEST_F(Run, ExecutesAStringWithTheShellOfTheUser) {
 
 // As git has it with those that all commands have in common.
 TEST_F(Run, AcceptsOptionsBeforeItsName) {
-    Tool tool{{"--node", world[0].uri(), "--node-timeout=2s", "-vw", "5", "run", "-x", "job", "--", "echo",
+    Tool tool{{"--node", world[0].uri(), "--node-timeout=2s", "-vw", "60", "run", "-x", "job", "--", "echo",
                "-n", "in"},
               {"REDLOCK_NODES="}};
     const auto outcome = tool.wait();

@@ -227,7 +227,7 @@ TEST(AClusterWithReplicas, AReleaseOnAFrozenServerReachesItsPromotedReplica) {
 
 // The other servers work, so a round on them must not wait for the frozen one.
 TEST(AClusterWithAShortTimeout, AFrozenServerDelaysOneOperation) {
-    ClusterWorld world{RedisClusterServers::Replicas::none, {.node_timeout = 1s}};
+    ClusterWorld world{RedisClusterServers::Replicas::none, {.node_timeout = 3s}};
     for (auto& server : world)
         ASSERT_EQ(server.command({"CONFIG", "SET", "cluster-require-full-coverage", "no"}), "OK");
     ASSERT_TRUE(world.warm_up());

@@ -36,7 +36,7 @@ class QuarantineWorld : public LiveWorld {
 public:
     explicit QuarantineWorld(std::size_t size = 3, const RedisConfig& config = {},
                              Round round = Round::sequential)
-        : LiveWorld(size, {.node_timeout = 1s, .round = round, .quarantine = quarantine}, config) {
+        : LiveWorld(size, {.node_timeout = 2s, .round = round, .quarantine = quarantine}, config) {
         for (const auto& server : *this) whole_since(server, 1min);
     }
 

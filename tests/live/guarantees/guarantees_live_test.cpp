@@ -11,6 +11,7 @@ INSTANTIATE_TEST_SUITE_P(EachRound, Guarantees, each_round(), by_round);
 // Fencing and a quarantine, for many resources at once.
 TEST_P(Guarantees, HoldForManyResources) {
     QuarantineWorld world{3, {}, GetParam()};
+    ASSERT_TRUE(world.warm_up());  // without a connection, a node is not asked once the others have decided
     std::vector<std::string> resources{{"a\0\n", 3}};
     while (resources.size() < 500) resources.push_back("resource " + std::to_string(resources.size()));
     const LockOptions options{.ttl = quarantine, .retry = {.attempts = 1}, .fencing = true};

@@ -16,10 +16,10 @@ namespace {
 
 // One node is frozen, and one is dead.
 TEST(Watchdog, HoldsALockForManyTimesItsTtl) {
-    LiveWorld world{5, short_timeout};
+    LiveWorld world{5, {.node_timeout = 1200ms}};
     Watchdog watchdog;
     LossLog losses;
-    auto options = watched_by(watchdog);
+    auto options = watched_by(watchdog, 4s);
     options.on_lost = losses.callback();
     auto lock = world.lock(options);
     ASSERT_THAT(lock.acquire(), Succeeds());

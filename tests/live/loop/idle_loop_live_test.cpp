@@ -33,8 +33,7 @@ struct IdleLoop : testing::Test {
     /// Acquires, extends and releases, without the third node. After each of these operations the loop has
     /// nothing left to wait for.
     void use(const std::string& third_node) {
-        LoopClient client{std::vector{servers[0].uri(), servers[1].uri(), third_node},
-                          {.node_timeout = 500ms}};
+        LoopClient client{std::vector{servers[0].uri(), servers[1].uri(), third_node}, {.node_timeout = 2s}};
         AsyncLock lock{client.of_loop, "orders:42", {.ttl = 1min}};
         EXPECT_TRUE(client.acquire(lock));
         expect_end(client);
@@ -123,7 +122,7 @@ TEST_F(IdleLoop, AFairWaiterGoesOnWhenTheNameOfItsHomeNodeIsResolved) {
 // The extensions are long, because several resources with long names belong to the lock. They fill the
 // buffers of the kernel.
 TEST_F(IdleLoop, DoesNotWaitForAFrozenNodeWhoseSocketIsFull) {
-    LoopClient client{servers.uris(), {.node_timeout = 500ms}};
+    LoopClient client{servers.uris(), {.node_timeout = 2s}};
     std::vector<std::string> resources;
     for (int i = 0; i < 16; ++i) resources.push_back(std::string(10'000, 'x') + std::to_string(i));
     AsyncLock lock{client.of_loop, resources, {.ttl = 5min}};

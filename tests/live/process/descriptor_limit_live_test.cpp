@@ -41,7 +41,7 @@ TEST_P(AtTheLimitOfDescriptors, UsesTheConnectionsThatItHas) {
         for (std::size_t i = 0; i < 3; ++i) uris[i] = "localhost:" + std::to_string(servers[i].port());
     const auto send = [&](std::size_t server, int signal) { ::kill(servers[server].pid(), signal); };
     const ForkedChild child{[&](auto report) {
-        RedisNodes nodes{uris, {.node_timeout = 500ms}};
+        RedisNodes nodes{uris, {.node_timeout = 2s}};
         Lock held{nodes, "held", {.ttl = 1min}};
         Lock other{nodes, "other", {.ttl = 1min}};
         const auto extends = [&] { return count(held.extend(), Vote::granted) == 3; };

@@ -137,7 +137,7 @@ TEST(TheLibrary, PrintsNothing) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     {
-        RedisNodes nodes{servers.uris()};
+        RedisNodes nodes{servers.uris(), {.node_timeout = 1s}};
         hold(nodes, 10);
         contend(nodes, 10);
         servers[0].kill();
