@@ -126,25 +126,6 @@ TEST_F(Fork, TheChildClosesNoFileThatReusedTheNumberOfASocket) {
     for (const int number : numbers) ::close(number);
 }
 
-// D10. Both use the servers at the same time. No reply to one of them reaches the other.
-TEST_F(Fork, ParentAndChildDoNotReadEachOthersReplies) {
-    const auto work = [&](const std::string& resource) {
-        int granted = 0;
-        for (int i = 0; i < 200; ++i) {
-            auto mine = world.lock(resource, {.ttl = 1min});
-            const auto acquired = count(mine.acquire(), Vote::granted);
-            const auto released = count(mine.release(), Vote::granted);
-            granted += acquired == 3 && released == 3 ? 1 : 0;
-        }
-        return std::to_string(granted);
-    };
-    ForkedChild child{[&](auto report) { report(work("child's")); }};
-    EXPECT_EQ(work("parent's"), "200");
-    EXPECT_EQ(child.receive(), "200");
-    EXPECT_EQ(world.keys_of(lock.owner()), 3U);
-    EXPECT_THAT(lock.release(), Succeeds());
-}
-
 // A6, A8. No state of a generator is copied. The owners differ, and so do the pauses, which use the same
 // generator.
 TEST_F(Fork, EachChildDrawsItsOwnOwners) {

@@ -6,12 +6,16 @@
 namespace redlock::test::acquire_test {
 namespace {
 
+struct Acquire : testing::Test {
+    World world;
+};
+using AFailedAcquire = Acquire;
+
 // ---- Votes.
 
 // A7. An error never counts as "taken". One refusal and three errors of five nodes are a failure of the
 // nodes.
-TEST(Acquire, NeverCountsAnErrorAsARefusal) {
-    World world;
+TEST_F(Acquire, NeverCountsAnErrorAsARefusal) {
     world.occupy(1h, 0);
     world.lie(Errc::server_error, 1, 2, 3);
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
@@ -22,8 +26,7 @@ TEST(Acquire, NeverCountsAnErrorAsARefusal) {
 
 // A1. In a split vote each client has some nodes. No client wins, and each one cleans up. A quorum of nodes
 // replied, so the failure counts as contention.
-TEST(Acquire, LosesASplitVote) {
-    World world;
+TEST_F(Acquire, LosesASplitVote) {
     world.occupy(1h, 0, 1);
     world.cut(4);
     const auto result = world.lock(no_retry()).acquire();
@@ -34,20 +37,20 @@ TEST(Acquire, LosesASplitVote) {
 
 // A7, A12. One node grants, one refuses, and one fails. Whichever node fails, and for whatever reason, the
 // result names the holder of the refusing node.
-TEST(Acquire, IsRefusedIfOneNodeGrantsOneRefusesAndOneIsDead) {
+TEST_F(Acquire, IsRefusedIfOneNodeGrantsOneRefusesAndOneIsDead) {
     const std::vector<std::function<void(World&, std::size_t)>> deaths{
-        [](World& world, std::size_t node) { world.cut(node); },
-        [](World& world, std::size_t node) { world.back_off(node); },
-        [](World& world, std::size_t node) { world.silence(node); },
-        [](World& world, std::size_t node) { world.lose_replies_of(node); },
-        [](World& world, std::size_t node) { world.lie(Errc::loading, node); }};
+        [](World& three, std::size_t node) { three.cut(node); },
+        [](World& three, std::size_t node) { three.back_off(node); },
+        [](World& three, std::size_t node) { three.silence(node); },
+        [](World& three, std::size_t node) { three.lose_replies_of(node); },
+        [](World& three, std::size_t node) { three.lie(Errc::loading, node); }};
     for (const auto& die : deaths)
         for (std::size_t dead = 0; dead < 3; ++dead)
             for (const std::size_t holds : {(dead + 1) % 3, (dead + 2) % 3}) {
-                World world{3};
-                die(world, dead);
-                world.occupy(1h, holds);
-                const auto result = world.lock(no_retry()).acquire();
+                World three{3};
+                die(three, dead);
+                three.occupy(1h, holds);
+                const auto result = three.lock(no_retry()).acquire();
                 EXPECT_THAT(result, FailsWith(Errc::held_by_other))
                     << dead << " is dead, " << holds << " refuses";
                 EXPECT_EQ(result.nodes()[holds].vote, Vote::refused);
@@ -57,8 +60,7 @@ TEST(Acquire, IsRefusedIfOneNodeGrantsOneRefusesAndOneIsDead) {
 
 // If the nodes that reply are no quorum, the attempt has failed because of the nodes, whatever the others
 // voted.
-TEST(Acquire, HasNoQuorumIfMostNodesAreDead) {
-    World world;
+TEST_F(Acquire, HasNoQuorumIfMostNodesAreDead) {
     world.occupy(1h, 0);
     world.cut(2);
     world.silence(3);
@@ -69,8 +71,7 @@ TEST(Acquire, HasNoQuorumIfMostNodesAreDead) {
 }
 
 // A7, A12. The vote is a refusal, and retries continue, because the lock of another library may be a hash.
-TEST(Acquire, ReportsTheNodesWhereTheKeyHasAnotherType) {
-    World world;
+TEST_F(Acquire, ReportsTheNodesWhereTheKeyHasAnotherType) {
     for (const int node : {0, 1, 2}) world.command(node, {"ZADD", the_resource, "1", "member"});
     auto lock = world.lock({.retry = {.attempts = 3}});
     const auto result = lock.acquire();
@@ -88,8 +89,7 @@ TEST(Acquire, ReportsTheNodesWhereTheKeyHasAnotherType) {
 }
 
 // A7. An error of the release says nothing about the vote before it.
-TEST(Acquire, DoesNotReportOtherFailuresOfItsRelease) {
-    World world;
+TEST_F(Acquire, DoesNotReportOtherFailuresOfItsRelease) {
     world.occupy(1h, 0, 1, 2);
     world.command(3, {"ZADD", the_resource, "1", "member"});
     world.silence(4);
@@ -101,8 +101,7 @@ TEST(Acquire, DoesNotReportOtherFailuresOfItsRelease) {
 }
 
 // A7. The node refused the attempt, and could not be reached for the release after it.
-TEST(Acquire, DoesNotReportAFailedReleaseOnANodeThatRefused) {
-    World world;
+TEST_F(Acquire, DoesNotReportAFailedReleaseOnANodeThatRefused) {
     world.occupy(1h, 0, 1, 2);
     world.slow(4, 10ms);
     world.after(5ms, [&] { world.cut(0); });
@@ -115,8 +114,7 @@ TEST(Acquire, DoesNotReportAFailedReleaseOnANodeThatRefused) {
 // ---- Cleaning up (A2).
 
 // A2, B1, S17. A failed attempt deletes its key on every node to which a byte was sent, and on no other.
-TEST(AFailedAcquire, DeletesItsKeyOnEachNodeThatMayHaveIt) {
-    World world;
+TEST_F(AFailedAcquire, DeletesItsKeyOnEachNodeThatMayHaveIt) {
     world.occupy(1h, 0);
     world.cut(1);
     world.silence(2);
@@ -126,8 +124,7 @@ TEST(AFailedAcquire, DeletesItsKeyOnEachNodeThatMayHaveIt) {
 }
 
 // A2. If nothing was sent, there is nothing to delete.
-TEST(AFailedAcquire, DeletesNothingIfNothingWasSent) {
-    World world;
+TEST_F(AFailedAcquire, DeletesNothingIfNothingWasSent) {
     world.cut_all();
     (void)world.lock(no_retry()).acquire();
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
@@ -136,8 +133,7 @@ TEST(AFailedAcquire, DeletesNothingIfNothingWasSent) {
 // ---- Owners (A5, A6).
 
 // A5. Each attempt has its own owner. Otherwise a late delete of attempt 1 could remove the key of attempt 2.
-TEST(Acquire, DrawsANewOwnerForEachAttempt) {
-    World world;
+TEST_F(Acquire, DrawsANewOwnerForEachAttempt) {
     world.occupy(300ms, 0, 1, 2);
     auto lock = world.lock({.retry = {.attempts = 10}});
     const auto result = lock.acquire();
@@ -146,8 +142,7 @@ TEST(Acquire, DrawsANewOwnerForEachAttempt) {
 }
 
 // A6. If entropy fails at a retry, acquire() ends. The first attempt was cleaned up before.
-TEST(Acquire, EndsIfEntropyFailsAtARetry) {
-    World world;
+TEST_F(Acquire, EndsIfEntropyFailsAtARetry) {
     world.occupy(1h, 0, 1, 2);
     world.entropy.dry_up_after(1);
     EXPECT_EQ(world.lock().acquire().error(), std::errc::io_error);
@@ -158,20 +153,19 @@ TEST(Acquire, EndsIfEntropyFailsAtARetry) {
 
 // D7. A transient cause is retried. A permanent cause needs an operator, and ends acquire() if it rules out a
 // majority. error_test.cpp has the table of causes. A proxy whose server restarts can have words of its own.
-TEST(Acquire, RetriesTransientCausesOnly) {
+TEST_F(Acquire, RetriesTransientCausesOnly) {
     for (const auto cause : {Errc::loading, Errc::unknown_error, Errc::read_only}) {
-        World world;
-        world.lie(cause, 0, 1, 2);
-        world.after(50ms, [&] { world.heal_all(); });
-        const auto result = world.lock().acquire();
+        World one;
+        one.lie(cause, 0, 1, 2);
+        one.after(50ms, [&] { one.heal_all(); });
+        const auto result = one.lock().acquire();
         EXPECT_EQ(result.error(), cause == Errc::read_only ? Errc::no_quorum : std::error_code{});
         EXPECT_EQ(result.attempts(), cause == Errc::read_only ? 1 : 2);
     }
 }
 
 // D7. If the other nodes could still form a majority, the attempt is repeated.
-TEST(Acquire, RetriesWhileTheOtherNodesCouldFormAQuorum) {
-    World world;
+TEST_F(Acquire, RetriesWhileTheOtherNodesCouldFormAQuorum) {
     world.lie(Errc::read_only, 0, 1);
     world.cut(2);
     world.after(50ms, [&] { world.heal(2); });
@@ -179,29 +173,28 @@ TEST(Acquire, RetriesWhileTheOtherNodesCouldFormAQuorum) {
 }
 
 // D7. A key of another type is no failed node, although the report of the refusal has a permanent cause.
-TEST(Acquire, RetriesIfTheKeyHasAnotherTypeAndNodesHaveFailed) {
-    World world{3};
-    world.command(0, {"ZADD", the_resource, "1", "member"});
-    world.lie(Errc::read_only, 1);
-    world.lie(Errc::loading, 2);
-    world.after(50ms, [&] { world.command(0, {"DEL", the_resource}), world.heal(2); });
-    EXPECT_THAT(world.lock().acquire(), Succeeds());
+TEST_F(Acquire, RetriesIfTheKeyHasAnotherTypeAndNodesHaveFailed) {
+    World three{3};
+    three.command(0, {"ZADD", the_resource, "1", "member"});
+    three.lie(Errc::read_only, 1);
+    three.lie(Errc::loading, 2);
+    three.after(50ms, [&] { three.command(0, {"DEL", the_resource}), three.heal(2); });
+    EXPECT_THAT(three.lock().acquire(), Succeeds());
 }
 
 // A8. A majority that came too late is retried, because the nodes may be faster the next time.
-TEST(Acquire, RetriesAMajorityWonTooLate) {
-    World world{3, 900ms};
-    world.slow(0, 900ms);
-    world.slow(1, 88ms);
-    world.after(1s, [&] { world.heal_all(); });
-    EXPECT_THAT(world.lock({.ttl = 1s}).acquire(), Succeeds());
+TEST_F(Acquire, RetriesAMajorityWonTooLate) {
+    World slow{3, 900ms};
+    slow.slow(0, 900ms);
+    slow.slow(1, 88ms);
+    slow.after(1s, [&] { slow.heal_all(); });
+    EXPECT_THAT(slow.lock({.ttl = 1s}).acquire(), Succeeds());
 }
 
 // ---- The report (A12).
 
 // A12. The report has the name, the vote, the cause and the duration for each node.
-TEST(Acquire, ReportsEachNode) {
-    World world;
+TEST_F(Acquire, ReportsEachNode) {
     world.occupy(1h, 0);
     world.cut(1);
     world.silence(2);
@@ -227,8 +220,7 @@ TEST(Acquire, ReportsEachNode) {
 }
 
 // A12. The result reports the last attempt, and the number of attempts.
-TEST(Acquire, ReportsTheLastAttempt) {
-    World world;
+TEST_F(Acquire, ReportsTheLastAttempt) {
     world.cut_all();
     world.after(1ms, [&] { world.heal_all(), world.occupy(1h, 0, 1, 2); });
     const auto result = world.lock({.retry = {.attempts = 2}}).acquire();

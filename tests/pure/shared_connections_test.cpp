@@ -164,24 +164,6 @@ TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
     EXPECT_EQ(value(1, "r"), "");
 }
 
-TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
-    for (std::size_t node = 0; node < size; ++node) network.server(node).paused = node == 1;
-    std::vector<SharedRound*> begun;
-    for (int i = 0; i < 10; ++i) begun.push_back(&begin(Verb::query, "r" + std::to_string(i), "A"));
-    (void)group.write_collected(network.clock().now());
-    second_server.close_connections(network.clock().now());
-    second_server.paused = false;
-    run();
-    for (const auto* const round : begun) EXPECT_EQ(round->tally()[1].cause, Errc::connection_failed);
-    network.pass(1s);
-    acquire("a probe", "A");
-    settle();
-    acquire("later", "A");
-    run();
-    EXPECT_EQ(value(1, "later"), "A");
-    EXPECT_EQ(second_server.connections(), 2u);
-}
-
 // The first connection breaks when the release is written, and the second one before it is established.
 TEST_F(NewSharedConnections, AReleaseEndsIfItsSecondConnectionBreaks) {
     auto& server = network.server(1);
@@ -406,22 +388,6 @@ TEST_F(SharedConnections, TheFirstNodeIsWrittenLast) {
     EXPECT_GT(second_server.executed().back().number, network.server(2).executed().back().number);
 }
 
-TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
-    first_server.paused = true;
-    acquire("r0", "A");
-    (void)group.write_collected(network.clock().now());
-    first_server.resume(network.clock().now());
-    EXPECT_EQ(first_server.log().size(), 1u) << "written at once";
-    acquire("r1", "A");
-    acquire("r2", "A");
-    const auto until = group.write_collected(network.clock().now());
-    EXPECT_EQ(first_server.log().size(), 1u) << "collected";
-    EXPECT_EQ(until, network.clock().now() + detail::max_collecting);
-    network.pass(detail::max_collecting);
-    (void)group.write_collected(network.clock().now());
-    EXPECT_EQ(first_server.log().size(), 3u);
-}
-
 TEST_F(SharedConnections, AWriteHasABoundedNumberOfCommands) {
     acquire("r", "A");
     (void)group.write_collected(network.clock().now());
@@ -529,16 +495,17 @@ TEST_F(ObservedSharedConnections, AreForgottenWhenTheyAreBrokenAndUnused) {
     EXPECT_GE(ends.size(), 99 * quorum(size));
 }
 
-// Each of them leaves the connection while the node lets the others continue.
-TEST_F(SharedConnections, AllCommandsThatWaitFailWithTheirConnection) {
+// Each of them leaves the connection while the node lets the others continue. The last six wait until they
+// may be written.
+TEST_F(SharedConnections, AllCommandsFailWithTheirConnection) {
     first_server.paused = true;
-    for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
-    std::vector<const SharedRound*> waiting;
-    for (int i = 0; i < 6; ++i) waiting.push_back(&begin(Verb::query, "r", "A"));
+    std::vector<const SharedRound*> begun;
+    for (std::size_t i = 0; i < detail::max_shared_pending + 6; ++i)
+        begun.push_back(&begin(Verb::query, "r", "A"));
     (void)group.write_collected(network.clock().now());
     first_server.close_connections(network.clock().now());
     run();
-    for (const auto* const round : waiting) EXPECT_EQ(round->tally()[0].cause, Errc::connection_failed);
+    for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].cause, Errc::connection_failed);
 }
 
 TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {

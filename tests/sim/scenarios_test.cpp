@@ -104,44 +104,6 @@ TEST(Pause, IsHarmlessAtAnyInstantOfAnAcquire) {
     }
 }
 
-// ---- Extensions
-
-/// If an extension created missing keys, two clients could hold the lock. Bob has the grant of node 2 and
-/// waits for node 0, when node 2 is flushed. Alice extends on node 1, and would extend on node 2 if that
-/// created her key again. Her extension reaches node 0 after her key there has expired and bob has it.
-TEST(Extension, DoesNotCreateAMissingKey) {
-    LockOptions options = no_retry(300ms);
-    options.drift_factor = 0;
-    Scenario world{{.node_timeout = 120ms, .quarantine = 300ms, .round = Round::all_at_once}};
-    auto& alice = world.client("alice");
-    auto& bob = world.client("bob");
-    auto& carol = world.client("carol");
-    for (const std::size_t node : {0U, 1U}) carol.cut_off(node, 10ms);
-    carol.does([&] {
-        CheckedLock lock{carol, the_resource, options};
-        EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other)) << "but node 2 is hers for 10 ms";
-    });
-    alice.does([&] {
-        alice.sleep(1ms);
-        CheckedLock lock{alice, the_resource, options};
-        EXPECT_THAT(lock.acquire(), Succeeds());
-        alice.sleep(249ms);
-        alice.cut_off(0, 80ms);
-        EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-        alice.sleep(100ms);
-    });
-    bob.does([&] {
-        bob.sleep(230ms);
-        bob.cut_off(0, 73ms);
-        CheckedLock lock{bob, the_resource, options};
-        EXPECT_THAT(lock.acquire(), Succeeds());
-        bob.sleep(50ms);
-    });
-    world.at(240ms, [&] { world.node(2).flush(); });
-    world.run();
-    EXPECT_THAT(world.violations(), IsEmpty());
-}
-
 // ---- Releases
 
 // Alice has two connections to node 2. One has a pending SET of another lock, so that no other command may
@@ -187,28 +149,6 @@ TEST(Release, IsTheLastCommandIfTheWatchdogIsInARound) {
     world.run();
     const auto extends = [](const std::string& line) { return line.find(": extend to") != line.npos; };
     EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3) << "in the round that was under way";
-    EXPECT_THAT(world.violations(), IsEmpty());
-}
-
-// ---- Watchdogs
-
-// C10
-TEST(Watchdog, HoldsManyLocksWhileANodeHangs) {
-    Scenario world;
-    auto& alice = world.client("alice");
-    world.at(5s, [&] { world.node(1).freeze_for(20s); });
-    for (int i = 0; i < 30; ++i)
-        alice.does([&alice, i] {
-            alice.sleep(i * 13ms);
-            CheckedLock lock{alice,
-                             "orders:" + std::to_string(i),
-                             {.ttl = 500ms + i * 20ms, .watchdog = alice.watchdog()}};
-            EXPECT_THAT(lock.acquire(), Succeeds());
-            alice.sleep(30s);
-            EXPECT_TRUE(lock.valid()) << i;
-            EXPECT_THAT(lock.release(), Succeeds());
-        });
-    world.run();
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
