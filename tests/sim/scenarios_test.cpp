@@ -2,7 +2,6 @@
 // the pure tests show with scripted nodes are not repeated here.
 #include "scenario.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -128,27 +127,6 @@ TEST(Release, DoesNotWaitForANewConnectionToAnUntrustedNode) {
         alice.sleep(2s);
     });
     world.run();
-    EXPECT_THAT(world.violations(), IsEmpty());
-}
-
-// B7, C9: release() waits for the round of the watchdog, so that none of its extensions follows the release.
-TEST(Release, IsTheLastCommandIfTheWatchdogIsInARound) {
-    Scenario world{{.node_timeout = 200ms}};
-    auto& alice = world.client("alice");
-    world.at(300ms, [&] {
-        for (const std::size_t node : {0U, 1U, 2U}) world.node(node).freeze_for(100ms);
-    });
-    alice.does([&] {
-        CheckedLock lock{alice, the_resource, {.ttl = 1s, .watchdog = alice.watchdog()}};
-        EXPECT_THAT(lock.acquire(), Succeeds());
-        alice.sleep(380ms);
-        EXPECT_THAT(lock.release(), Succeeds());
-        EXPECT_EQ(world.nodes_with_key(), 0U);
-        alice.sleep(5s);
-    });
-    world.run();
-    const auto extends = [](const std::string& line) { return line.find(": extend to") != line.npos; };
-    EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3) << "in the round that was under way";
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
