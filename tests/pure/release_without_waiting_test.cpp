@@ -52,7 +52,8 @@ TEST_F(ReleaseWithoutWaiting, PrecedesTheNextSetOfOneOfItsResources) {
     server.paused = true;
     server.forget_log();
     both.unlock();
-    (void)lock("s").try_acquire();
+    auto next = lock("s");
+    (void)next.try_acquire();
     network.resume(0);
     EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 SET"));
 }
