@@ -29,9 +29,7 @@ public:
              void (Arguments::*add_to)(CLI::App&) = &Arguments::add_to) {
         const auto arguments = std::make_shared<Arguments>();
         auto* const app = app_.add_subcommand(name, help);
-        app->callback([this, arguments, carry_out] {
-            chosen_ = [arguments, carry_out] { return carry_out(*arguments); };
-        });
+        app->callback([=, this] { chosen_ = [=] { return carry_out(*arguments); }; });
         ((*arguments).*add_to)(*app);
         if constexpr (requires { arguments->words; })
             take_program_ = [app, arguments](std::vector<std::string>& words) {

@@ -188,13 +188,13 @@ int release(const LeaseArguments& arguments) {
 }  // namespace
 
 void add_lease_subcommands(CommandLine& line) {
-    using Arguments = LeaseArguments;
     line.add("acquire", "Acquire a lock that outlives this process, and print its owner", acquire,
-             &Arguments::add_acquire);
-    line.add("extend", "Make a lock last for at least the ttl from now on", extend, &Arguments::add_extend);
-    line.add("release", "Release a lock", release, &Arguments::add_release);
+             &LeaseArguments::add_acquire);
+    line.add("extend", "Make a lock last for at least the ttl from now on", extend,
+             &LeaseArguments::add_extend);
+    line.add("release", "Release a lock", release, &LeaseArguments::add_release);
     line.add("break", "Take a lock away from its holder, as redlock who has named it", release,
-             &Arguments::add_break);
+             &LeaseArguments::add_break);
 }
 
 }  // namespace redlock::tool

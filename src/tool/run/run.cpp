@@ -140,20 +140,18 @@ int run_and_release(const RunArguments& arguments, Lock& lock, Nodes& nodes, Sig
                     const Loss& loss) {
     const auto since = boot_clock().now();
     Ending ending{exit_status::lost, {}, false};
-    std::optional<std::string> no_process;
     try {
         if (lock.valid())
             ending = run_locked(arguments, lock, signals, loss);
         else
             say(arguments.resource + ": lost before the command was started");
     } catch (const std::system_error& error) {
-        no_process = error.what();
+        say(std::string{"no process for the command: "} + error.what());
+        ending.status = exit_status::no_process;
     }
     const auto released =
         ending.has_run ? repeated([&] { return lock.release(); }) : release_unused(arguments, lock, nodes);
     if (!words_of(loss)) say_released(arguments, released, boot_clock().now() - since);
-    if (no_process) say("no process for the command: " + *no_process);
-    if (no_process) return exit_status::no_process;
     if (!ending.interrupted_by) return ending.status;
     ::kill(0, *ending.interrupted_by);  // for a script around us, which has not got Ctrl-C
     return die_of(*ending.interrupted_by);
