@@ -24,7 +24,8 @@ class Process;
 /// The invariants.
 enum class Rule : std::uint8_t {
     one_holder,           ///< at no instant are two locks of one resource valid() (S1)
-    tokens_grow,          ///< a holder's token exceeds those of all holders whose validity ended before
+    tokens_grow,          ///< a holder's token exceeds those of all holders whose validity ended before (if
+                          ///< the wall clocks of the nodes differ by less than the quarantine)
     validity_is_bounded,  ///< valid_until is at most the start of the round + ttl − drift (S15, S16)
     validity_is_kept,     ///< a failed extension leaves valid_until, a successful one never shortens it (C2)
     lapsed_stays_lapsed,  ///< valid() never turns true again for one acquisition (C3, C4)
@@ -57,8 +58,9 @@ struct Violation {
 
 class Checker {
 public:
-    Checker(Timeline& timeline, Log& log, const std::vector<std::unique_ptr<SimNode>>& nodes)
-        : timeline_(timeline), log_(log), nodes_(nodes) {}
+    Checker(Timeline& timeline, Log& log, const std::vector<std::unique_ptr<SimNode>>& nodes,
+            milliseconds quarantine)
+        : timeline_(timeline), log_(log), nodes_(nodes), quarantine_(quarantine) {}
 
     // ---- Called by semaphores.
     class Holder {
@@ -159,6 +161,7 @@ public:
 
 private:
     static bool overlap(const Hold& one, const Hold& other);
+    bool clocks_agree() const;
     void compare(const Hold& earlier, const Hold& later);
     void check_semaphores();
     void check_leaders();
@@ -187,6 +190,7 @@ private:
     Timeline& timeline_;
     Log& log_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
+    const milliseconds quarantine_;
     std::vector<CheckedLock*> locks_{};
     std::vector<Holder*> semaphores_{};  // all of one name
     std::size_t limit_ = 0;

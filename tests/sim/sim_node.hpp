@@ -104,12 +104,14 @@ public:
     /// Whether any of its keys will never expire, or only later than `span` from now.
     bool holds_longer_than(nanoseconds span) const;
 
+    /// Returns the present instant of the wall clock of this server.
+    support::RedisModel::Time wall() const noexcept {
+        return std::chrono::duration_cast<support::RedisModel::Time>(wall_.read(timeline_.now()));
+    }
+
 private:
     using Model = support::RedisModel;
 
-    Model::Time wall() const noexcept {
-        return std::chrono::duration_cast<Model::Time>(wall_.read(timeline_.now()));
-    }
     std::string run() const { return name_ + "." + std::to_string(life_); }
     std::size_t publish(std::string_view channel, std::string_view message);
     std::size_t listeners_of(std::string_view channel) const;

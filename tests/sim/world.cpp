@@ -22,7 +22,7 @@ World::World(WorldOptions options)
       timeline_(rng_.child()),
       log_(timeline_),
       network_(timeline_, rng_.child()),
-      checker_(timeline_, log_, nodes_) {
+      checker_(timeline_, log_, nodes_, options.quarantine) {
     if (options.logged) log_.open();
     network_.set_conditions(options.conditions);
     for (std::size_t index = 0; index < options.nodes; ++index) {
