@@ -98,14 +98,6 @@ TEST_F(InALoop, AsksForOneWakeUpForAllOperationsThatBegin) {
     EXPECT_EQ(results.size(), 10U);
 }
 
-TEST_F(InALoop, HasNoTimerWhenItHasNothingToDo) {
-    auto it = lock();
-    it.acquire(report());
-    run();
-    EXPECT_TRUE(it.valid());
-    EXPECT_FALSE(loop.run_once());
-}
-
 TEST_F(InALoop, ACompletionMayDestroyTheLockAndBeginOperations) {
     auto first = std::make_unique<AsyncLock>(lock());
     AsyncLock second{of_loop, "another"};

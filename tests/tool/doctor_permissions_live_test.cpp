@@ -70,13 +70,6 @@ TEST(DoctorPermissions, ForTheResourceAreReported) {
     EXPECT_THAT(it.output(), HasSubstr("ACL SETUSER locker ~orders:42\n"));
 }
 
-TEST(DoctorPermissions, ForAGeneratedResourceLeadToAHint) {
-    Permitted world{least + to_look};
-    Invocation it{world.server.uri("locker", "s3cret"), {"doctor"}};
-    EXPECT_EQ(it.status(), 1);
-    EXPECT_THAT(it.output(), HasSubstr("--probe with a resource that the ACL allows"));
-}
-
 // The random name in braces is in the names of these keys.
 TEST(DoctorPermissions, ForKeysBesideAGeneratedResourceLeadToAHint) {
     Permitted world{least + to_look + to_queue};

@@ -19,14 +19,6 @@ protected:
     ToolWorld world{3};
 };
 
-TEST_F(Run, HoldsTheLockOnlyWhileTheCommandRuns) {
-    auto tool = world.start_until("begun", until_go);
-    EXPECT_EQ(world.keys(), 3U);
-    world.touch("go");
-    EXPECT_EQ(tool.wait().status, 0);
-    EXPECT_EQ(world.keys(), 0U);
-}
-
 // A NAT forgets the connections while the command runs, and swallows what comes.
 TEST_F(Run, LeavesNoKeyAndReportsNoFailureIfItsConnectionsAreForgotten) {
     std::deque<support::TcpProxy> links;
@@ -51,13 +43,6 @@ TEST_F(Run, LeavesAHolderDescription) {
     })) << "it is not waited for";
     world.touch("go");
     EXPECT_EQ(tool.wait().status, 0);
-}
-
-TEST_F(Run, SetsEnvironmentVariablesForTheCommand) {
-    const auto outcome = world.run(
-        world.job(R"(echo "$REDLOCK_RESOURCE $REDLOCK_OWNER $REDLOCK_TTL_MS [$REDLOCK_FENCING_TOKEN]")",
-                  {"--ttl", "20s"}));
-    EXPECT_THAT(outcome.out, testing::MatchesRegex("job [0-9a-f]{40} 20000 \\[\\]\n"));
 }
 
 TEST_F(Run, PassesAGrowingFencingTokenToTheCommand) {

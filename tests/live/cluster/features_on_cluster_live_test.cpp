@@ -91,18 +91,6 @@ TEST_F(OnACluster, AChildOfForkHasConnectionsOfItsOwn) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(OnACluster, ManyThreadsLockAtOnce) {
-    std::atomic<int> failures = 0;
-    in_threads(16, [&](std::size_t thread) {
-        for (std::size_t i = 0; i < 100; ++i) {
-            auto lock = world.lock("orders:" + std::to_string(thread * 100 + i));
-            if (!lock.acquire() || !lock.release()) ++failures;
-        }
-    });
-    EXPECT_EQ(failures, 0);
-    EXPECT_TRUE(world.clean());
-}
-
 TEST_F(OnACluster, ALoopLocksAndItsWatchdogExtends) {
     LoopClient client{std::vector{world.uri()}, {.node_timeout = 2s}};
     std::list<AsyncLock> locks;

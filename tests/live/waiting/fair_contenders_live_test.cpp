@@ -2,9 +2,6 @@
 // They wake nobody and do not wait for their turn; exclusion is the same for all.
 #include "waiting_world.hpp"
 
-#include <atomic>
-#include <thread>
-
 #include "wire/scripts.hpp"
 
 namespace redlock::test::fair_contenders_live_test {
@@ -40,30 +37,6 @@ TEST_F(Contenders, TheReleaseOfAForeignClientIsNoticed) {
     expect_delay("foreign client released: the first", waiters.first_held_at() - released,
                  first_asks_every() + poll_interval);
     waiters.expect_one_at_a_time();
-}
-
-// Fair and plain locks of several threads, each of which gets its share, one at a time.
-TEST_F(Contenders, FairAndPlainLocksExcludeEachOther) {
-    std::atomic<int> holders{0}, overlaps{0};
-    std::array<std::atomic<int>, 6> holds{};
-    std::vector<std::jthread> threads;
-    for (std::size_t thread = 0; thread < holds.size(); ++thread)
-        threads.emplace_back([&, thread](const std::stop_token& stop) {
-            const LockOptions options{.ttl = 30s, .retry = {.delay = 20ms}, .fair = thread % 2 == 0};
-            while (!stop.stop_requested()) {
-                auto lock = world.lock(options);
-                if (!lock.acquire_for(20s, stop)) continue;
-                overlaps += holders.exchange(1);
-                boot_clock().sleep_until(now() + 1ms, {});
-                holders = 0;
-                ++holds[thread];
-                (void)lock.release();
-            }
-        });
-    EXPECT_TRUE(wait_until([&] { return std::ranges::all_of(holds, [](auto& it) { return it > 4; }); }));
-    threads.clear();
-    EXPECT_EQ(overlaps, 0);
-    EXPECT_TRUE(wait_until([&] { return world.clean(); })) << "a stray key, or a queue";
 }
 
 // A console that listens to all channels is no waiter, but counts as one that hears: it makes the dead be
