@@ -24,13 +24,13 @@ constexpr auto refusal_pause = 1s;
 
 }  // namespace
 
-Connection::Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
-                       std::size_t first_address, Clock::time_point now)
+Connection::Connection(const NodeConfig& config, Network& network, Server::Addresses found,
+                       Clock::time_point now)
     : config_(config),
       network_(network),
-      resolution_(std::move(resolution)),
+      resolution_(std::move(found.resolution)),
       since_(now),
-      first_address_(first_address),
+      first_address_(found.first),
       credentials_{config.endpoint.username, config.endpoint.password} {
     if (resolution_->done()) connect();
 }

@@ -50,11 +50,8 @@ class Connection : private detail::Requester, detail::NotCopied {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
-    /// Starts connecting. `config` and `network` must outlive the connection. `first_address` is the index of
-    /// the address to try first, and is 0, or what next_address() or present_address() of an earlier
-    /// connection has returned.
-    Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
-               std::size_t first_address, Clock::time_point now);
+    /// Starts connecting to one of these addresses. `config` and `network` must outlive the connection.
+    Connection(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now);
     ~Connection() { close_socket(); }
 
     /// Returns what the caller has to wait for before it calls advance() again.
@@ -192,6 +189,10 @@ public:
     /// (causes.hpp).
     std::string detail() const { return detail_; }
 
+protected:
+    const NodeConfig& config_;
+    Network& network_;
+
 private:
     /// A command of the handshake. The first handshake has the steps auth, select, servers and ping, in this
     /// order, as far as they are needed. A later one has the step info or servers.
@@ -230,8 +231,6 @@ private:
     bool parse_reply();
     void take_reply();
 
-    const NodeConfig& config_;
-    Network& network_;
     std::shared_ptr<Resolution> resolution_;
     Clock::time_point since_;
     std::size_t first_address_;

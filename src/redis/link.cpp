@@ -17,18 +17,15 @@ using namespace std::chrono_literals;
 /// devices do so after minutes.
 static constexpr auto min_silence = 1s;
 
-Link::Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
-           std::size_t node)
-    : Connection(config, network, std::move(found.resolution), found.first, now),
-      node_(config),
-      index_(node) {}
+Link::Link(const NodeConfig& config, Network& network, Clock::time_point now, std::size_t node)
+    : Connection(config, network, config.server->addresses(config), now), index_(node) {}
 
 detail::ConnectionSituation::Current Link::situation(Clock::time_point now) const noexcept {
     using Current = detail::ConnectionSituation::Current;
     const bool former = may_lead_to_former_master(now);
     if (was_ready()) return former && outstanding() == 0 ? Current::outdated : Current::ready;
     if (former || now - since() >= detail::max_connecting) return Current::overdue;
-    return now - since() >= node_.node_timeout / 8 ? Current::made_slowly : Current::in_the_making;
+    return now - since() >= config_.node_timeout / 8 ? Current::made_slowly : Current::in_the_making;
 }
 
 // ---- Users
@@ -47,7 +44,7 @@ bool Link::is_free_for(detail::KeyEffect effect, Clock::time_point now) const no
                              .others_wait = !waiting_.empty() && !is_continuing_,
                              .pending = pending().count(),
                              .outstanding = outstanding(),
-                             .has_sentinels = node_.has_sentinels(),
+                             .has_sentinels = config_.has_sentinels(),
                              .silence = now - since()});
 }
 
@@ -89,13 +86,13 @@ Clock::time_point Link::progress(Clock::time_point now, Clock* clock) {
             advance();
     });
     if (clock) now = clock->now();
-    if (!was_ready_before && was_ready()) node_.server->connected(*this);
+    if (!was_ready_before && was_ready()) config_.server->connected(*this);
     const auto replies = pending_before - std::min(pending_before, pending().count());
     if (replies > 0) last_reply_ = now;
     has_replied_ = has_replied_ || replies > 0;
     // Replies that a round awaits are answers. Their rounds record that the node is alive.
     const bool late = replies > pending().answered() - answered_before;
-    if (late && was_ready_before) node_.server->replied_late();
+    if (late && was_ready_before) config_.server->replied_late();
     deliver_answers(now);
     if (replies > 0) record_sign_of_life(now);
     let_write(now);
@@ -141,7 +138,7 @@ void Link::write_if_due(Clock::time_point now, bool all) {
                                      : detail::writes_now(outstanding(), has_replied_, waited, is_draining());
     if (!all && !writes) return;
     if (!fail_if_outdated(now)) write_collected();
-    node_.server->wrote(take_written(), waited);
+    config_.server->wrote(take_written(), waited);
     has_replied_ = false;
     collected_since_ = Clock::never();
 }
@@ -155,26 +152,27 @@ Clock::time_point Link::write_due(Clock::time_point now) const noexcept {
 /// clean-ups would let them wait for ever. If the clean-ups are held back, the last reply comes soon, and all
 /// of these commands go in the same write.
 bool Link::holds_back() const noexcept {
-    return node_.has_sentinels() && ready() && !waiting_.empty() && outstanding() > 0;
+    return config_.has_sentinels() && ready() && !waiting_.empty() && outstanding() > 0;
 }
 
 /// Returns how long a command is collected at most. The server may be silent, so no clean-up is held back for
 /// longer than half a node_timeout.
 Clock::duration Link::longest_collecting() const noexcept {
-    return std::max<Clock::duration>(holds_back() ? node_.node_timeout / 2 : 0ms, detail::max_collecting);
+    return std::max<Clock::duration>(holds_back() ? config_.node_timeout / 2 : 0ms, detail::max_collecting);
 }
 
 // ---- The end of a connection
 
 void Link::start_draining(Clock::time_point since) noexcept {
     if (!is_current()) return;
-    ++node_.server->draining();
+    config_.server->leave_address(*this);
+    ++config_.server->draining();
     state_ = State::draining;
     until_ = since + std::max<Clock::duration>(pending().max_ttl(), 1min);
 }
 
 void Link::stop_draining() noexcept {
-    if (state_ != State::current) --node_.server->draining();
+    if (state_ != State::current) --config_.server->draining();
     state_ = State::current;
 }
 
@@ -191,16 +189,15 @@ bool Link::is_over(Clock::time_point now) const noexcept {
     return broken() || (is_draining() && (now >= until_ || hangs(now) || (pending().none() && !unsent())));
 }
 
-void Link::end(Clock::time_point now, Entropy& entropy) noexcept {
-    if (broken() || pending().none()) return disconnect(now, entropy);
-    if (!was_ready()) return disconnect(now, entropy, Errc::timed_out, detail::while_connecting);
+void Link::end(Clock::time_point now) noexcept {
+    if (broken() || pending().none()) return disconnect(now);
+    if (!was_ready()) return disconnect(now, Errc::timed_out, detail::while_connecting);
     pending().never_repeat();
-    disconnect(now, entropy, Errc::timed_out, "replies were pending for too long");
+    disconnect(now, Errc::timed_out, "replies were pending for too long");
 }
 
-void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason,
-                      const char* words) noexcept {
-    auto& server = *node_.server;
+void Link::disconnect(Clock::time_point now, std::error_code reason, const char* words) noexcept {
+    auto& server = *config_.server;
     const bool was_broken = broken();
     const bool is_blameless = was_ready() || has_shortage();
     const auto health = server.health(now);
@@ -212,14 +209,14 @@ void Link::disconnect(Clock::time_point now, Entropy& entropy, std::error_code r
     auto releases = std::exchange(pending(), {});
     if (!was_ready()) releases.count_no_repeat();
     if (has_failed)  // before the releases are kept, so that no other group sends them to a failed server
-        (void)detail::has_memory_for([&] { node_.failed({cause(), detail()}, now, entropy); });
+        (void)detail::has_memory_for([&] { config_.failed({cause(), detail()}, now, network_.entropy()); });
     server.kept().keep(std::move(releases), is_blameless);
 }
 
 /// If nothing was written or read on a draining connection, a device on the way, such as a NAT, may have
 /// forgotten it. A slow server needs no second connection, so its releases are not given up sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
-    const auto due = now - node_.node_timeout;
+    const auto due = now - config_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
     return is_current() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
@@ -228,7 +225,7 @@ bool Link::give_up_releases() {
     auto releases = pending().take_repeatable_releases();
     state_ = State::silent;
     const bool any = releases.releases_to_repeat() > 0;
-    node_.server->kept().keep(std::move(releases), true);
+    config_.server->kept().keep(std::move(releases), true);
     return any;
 }
 
@@ -250,13 +247,13 @@ Rest Link::rest() const noexcept {
 
 /// Returns true if the Sentinels have had enough time to name another server since the last sign of life.
 bool Link::may_lead_to_former_master(Clock::time_point now) const noexcept {
-    return node_.has_sentinels() && now - since() >= detail::max_sentinel_silence;
+    return config_.has_sentinels() && now - since() >= detail::max_sentinel_silence;
 }
 
 /// Is called when a reply has come. Only if no reply is outstanding any more, it can be a sign of life. If it
 /// comes too late, the connection fails.
 void Link::record_sign_of_life(Clock::time_point now) {
-    if (!node_.has_sentinels() || !ready() || outstanding() > 0) return;
+    if (!config_.has_sentinels() || !ready() || outstanding() > 0) return;
     if (may_lead_to_former_master(now))
         fail(Errc::connection_failed, detail::may_be_former);
     else

@@ -60,8 +60,7 @@ class Link final : public Connection {
 public:
     /// Starts connecting. It may be broken at once, for example for want of a descriptor. `config` must have
     /// a Server. `config` and `network` must outlive the object. The users get the index `node`.
-    Link(const NodeConfig& config, Network& network, Server::Addresses found, Clock::time_point now,
-         std::size_t node);
+    Link(const NodeConfig& config, Network& network, Clock::time_point now, std::size_t node);
     ~Link() { stop_draining(); }
 
     bool is_current() const noexcept { return state_ == State::current && !broken(); }
@@ -98,7 +97,8 @@ public:
     // ---- Its end
 
     /// If the connection is current, the state becomes draining. From a minute after `since`, or later when
-    /// the keys of its pending commands have expired, the connection is over as soon as it has no users.
+    /// the keys of its pending commands have expired, the connection is over as soon as it has no users. If
+    /// it was never ready, the next connection tries another address (Server::leave_address()).
     void start_draining(Clock::time_point since) noexcept;
     /// If the connection drains, is empty and in order, makes it the current one, and returns true. Requires
     /// that there is no current one.
@@ -109,15 +109,14 @@ public:
     /// Calls disconnect() with the reason why the connection is over. Requires is_over(). If the connection
     /// was ready, and has drained for too long, its releases are dropped. Afterwards it is broken and nothing
     /// is pending, so is_over() stays true.
-    void end(Clock::time_point now, Entropy& entropy) noexcept;
+    void end(Clock::time_point now) noexcept;
     /// Ends the connection, which may be broken already. The releases that are to be repeated go to
     /// Server::kept(). The observer gets `reason` and `words`, or the failure of a broken connection.
     ///
     /// If the connection broke before it was ready, perhaps no round reports the failure. So this function
     /// records it in two cases: a probe is under way, or the node is trusted and a release of a round that is
     /// over was pending here. But a node has not failed if this process has a shortage.
-    void disconnect(Clock::time_point now, Entropy& entropy, std::error_code reason = {},
-                    const char* words = "") noexcept;
+    void disconnect(Clock::time_point now, std::error_code reason = {}, const char* words = "") noexcept;
 
     /// Returns true if a reply has been missing for a node_timeout, and something must be done: on a current
     /// connection start_draining(), on a draining one give_up_releases(). On a draining one, nothing may have
@@ -146,7 +145,6 @@ private:
     void record_sign_of_life(Clock::time_point now);
     bool fail_if_outdated(Clock::time_point now);
 
-    const NodeConfig& node_;
     const std::size_t index_;
 
     State state_ = State::current;

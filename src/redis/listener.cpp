@@ -52,9 +52,8 @@ std::unique_ptr<Listener> ListenerPool::check_out(Clock::time_point now, bool ma
         if (listener->listens() && !is_old && !server.is_former(connection)) return listener;
         server.disconnected(connection);
     }
-    auto [found, first] = server.addresses(config_);
     return std::make_unique<Listener>(
-        std::make_unique<Connection>(config_, network_, std::move(found), first, now), network_.entropy());
+        std::make_unique<Connection>(config_, network_, server.addresses(config_), now), network_.entropy());
 }
 
 /// Returns the one that was used last, or null.

@@ -66,19 +66,17 @@ JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed
     return {current, choice.worth_waiting_for};
 }
 
-/// Begins a connection in place of the current one, which may be null. leave_address() comes first, so that
-/// the new one tries another address. start_draining() comes last, because begin_link() may throw.
+/// Begins a connection in place of the current one, which may be null. start_draining() comes first, so that
+/// the new one tries another address.
 Link& Node::replace(Link* current, Clock::time_point now) {
-    if (current) config_.server->leave_address(*current);
-    auto& fresh = begin_link(now);
     if (current) current->start_draining(now);
+    auto& fresh = begin_link(now);
     limit_draining();
     return fresh;
 }
 
 Link& Node::begin_link(Clock::time_point now) {
-    auto fresh =
-        std::make_unique<Link>(config_, network_, config_.server->addresses(config_), now, options_.index);
+    auto fresh = std::make_unique<Link>(config_, network_, now, options_.index);
     fresh->set_collecting(options_.collects);
     links_.push_back(std::move(fresh));
     had_shortage_ = false;
@@ -234,7 +232,7 @@ void Node::drop_unused(Clock::time_point now) {
     for (const auto& it : links_) {
         if (!is_over(it)) continue;
         had_shortage_ = it->has_shortage();
-        it->end(now, network_.entropy());
+        it->end(now);
     }
     std::erase_if(links_, is_over);
 }
@@ -284,7 +282,7 @@ void Node::leave_forgotten(Clock::time_point now) {
 }
 
 void Node::close_connections(Clock::time_point now) noexcept {
-    for (const auto& it : links_) it->disconnect(now, network_.entropy());
+    for (const auto& it : links_) it->disconnect(now);
     links_.clear();
 }
 

@@ -89,8 +89,9 @@ public:
             entries_.push_back({.config = &sentinel,
                                 .answer = answers_[entries_.size()],
                                 .connection = std::make_unique<Connection>(
-                                    sentinel, network_, sentinel.find_server(),
-                                    sentinel.first_address->load(), network_.clock().now())});
+                                    sentinel, network_,
+                                    Server::Addresses{sentinel.find_server(), sentinel.first_address->load()},
+                                    network_.clock().now())});
     }
 
     /// Frees what OpenSSL keeps for this thread. If the process is exiting already, the thread must not end

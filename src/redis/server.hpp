@@ -91,7 +91,9 @@ public:
 
     struct Addresses {
         std::shared_ptr<Resolution> resolution;
-        std::size_t first;  ///< the index of the one to try first
+        /// The index of the one to try first: 0, or what Connection::next_address() or present_address() of
+        /// an earlier connection has returned.
+        std::size_t first = 0;
     };
     /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
     /// they are queried for each connection. Connections that are begun during a query share it.

@@ -75,7 +75,7 @@ class Conversation {
 public:
     explicit Conversation(unsigned choice)
         : config_(config_of(choice)),
-          client_(config_, connected(), Resolution::of_unix_socket(config_.endpoint.unix_socket), 0,
+          client_(config_, connected(), {Resolution::of_unix_socket(config_.endpoint.unix_socket)},
                   network_.now()),
           expected_(handshake_of(config_.endpoint)) {
         require(client_.handshaking(), "connected");

@@ -93,7 +93,8 @@ struct TlsConnection : TlsServerInMemory, testing::WithParamInterface<int> {
         connection.reset();
         session = server(GetParam());
         network.server = session.get();
-        connection = std::make_unique<Connection>(config, network, Resolution::known({.addresses = {{}}}), 0,
+        connection = std::make_unique<Connection>(config, network,
+                                                  Server::Addresses{Resolution::known({.addresses = {{}}})},
                                                   network.clock().now());
     }
     void make_ready() const {

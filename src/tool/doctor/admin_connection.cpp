@@ -25,7 +25,8 @@ bool AdminConnection::connect_by(Clock::time_point deadline) {
         const auto& server = *servers_[tried_];
         const auto now = network_.clock().now();
         const auto untried = servers_.size() - tried_;
-        connection_ = std::make_unique<Connection>(server, network_, server.find_server(), 0, now);
+        connection_ =
+            std::make_unique<Connection>(server, network_, Server::Addresses{server.find_server()}, now);
         wait(now + (deadline - now) / untried, [this] { return connection_->ready(); });
         if (connection_->ready() || untried == 1) return connection_->ready();
     }
