@@ -213,15 +213,33 @@ void Link::disconnect(Clock::time_point now, std::error_code reason, const char*
     server.kept().keep(std::move(releases), is_blameless);
 }
 
-/// If nothing was written or read on a draining connection, a device on the way, such as a NAT, may have
-/// forgotten it. A slow server needs no second connection, so its releases are not given up sooner.
+/// A round that is over does not notice that its node is silent. This process may have been suspended, so
+/// what has arrived is read first. The failure counts from the instant at which the reply was due, so the
+/// next probe may be due at once.
+bool Link::check_silence(Clock::time_point now) {
+    while (is_newly_silent(now) && has_input_or_end()) (void)progress(now);
+    if (is_newly_silent(now) && is_current()) {
+        const auto written = pending().oldest_write();
+        config_.failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout,
+                       network_.entropy());
+        start_draining(written);
+    }
+    return is_newly_silent(now) && give_up_releases(now);
+}
+
+/// Returns true if a reply has been missing for a node_timeout, and check_silence() has something to do.
+///
+/// If nothing was written or read on a draining connection for a node_timeout, a device on the way, such as a
+/// NAT, may have forgotten it. A slow server needs no second connection, so its releases are not given up
+/// sooner.
 bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     const auto due = now - config_.node_timeout;
     if (state_ == State::silent || broken() || !was_ready() || pending().oldest_write() >= due) return false;
     return is_current() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
 
-bool Link::give_up_releases() {
+bool Link::give_up_releases(Clock::time_point now) {
+    start_draining(now);
     auto releases = pending().take_repeatable_releases();
     state_ = State::silent;
     const bool any = releases.releases_to_repeat() > 0;

@@ -118,14 +118,14 @@ public:
     /// over was pending here. But a node has not failed if this process has a shortage.
     void disconnect(Clock::time_point now, std::error_code reason = {}, const char* words = "") noexcept;
 
-    /// Returns true if a reply has been missing for a node_timeout, and something must be done: on a current
-    /// connection start_draining(), on a draining one give_up_releases(). On a draining one, nothing may have
-    /// been written or read for a node_timeout, either. Returns false in the state silent, and if the
-    /// connection was never ready.
-    bool is_newly_silent(Clock::time_point now) const noexcept;
-    /// Gives the releases that may be sent on another connection to Server::kept(), and returns true if there
-    /// were any. The state becomes silent. Requires is_draining().
-    bool give_up_releases();
+    /// If a reply has been missing for a node_timeout, reads what has arrived. If nothing comes on a current
+    /// connection, the node has failed, and the connection drains. If nothing comes on a draining one,
+    /// give_up_releases(). Does nothing in the state silent, and if the connection was never ready. Returns
+    /// true if releases were given up. The connection may break.
+    bool check_silence(Clock::time_point now);
+    /// Drains. Gives the releases that may be sent on another connection, and were not sent again before, to
+    /// Server::kept(), and returns true if there were any. The state becomes silent.
+    bool give_up_releases(Clock::time_point now);
     /// Returns what is left to do for the late releases on this connection.
     Rest rest() const noexcept;
 
@@ -133,6 +133,7 @@ private:
     // If the connection is broken, only says whether Server::draining() counts it.
     enum class State : std::uint8_t { current, draining, silent };
 
+    bool is_newly_silent(Clock::time_point now) const noexcept;
     bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
     bool holds_back() const noexcept;
     Clock::duration longest_collecting() const noexcept;

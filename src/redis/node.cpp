@@ -23,7 +23,7 @@ Server::Health Node::refresh(Clock::time_point now) {
 
 /// Returns the current connection, or null.
 Link* Node::current_link() const noexcept {
-    const auto it = std::ranges::find_if(links_, [](const auto& link) { return link->is_current(); });
+    const auto it = std::ranges::find_if(links_, &Link::is_current);
     return it == links_.end() ? nullptr : it->get();
 }
 
@@ -88,14 +88,13 @@ Link& Node::begin_link(Clock::time_point now) {
 /// groups together have too many, breaks the oldest draining one of this group that was never ready, and has
 /// no users and no late clean-up. The next sweep() drops it.
 void Node::limit_draining() {
-    const auto drains = [](const auto& it) { return it->is_draining(); };
     const auto is_spare = [](const auto& it) {
         return it->is_draining() && it->users() == 0 && !it->was_ready() &&
                !it->pending().has_late_clean_up();
     };
     auto oldest = links_.end();
-    if (std::ranges::count_if(links_, drains) > static_cast<std::ptrdiff_t>(max_draining))
-        oldest = std::ranges::find_if(links_, drains);
+    if (std::ranges::count_if(links_, &Link::is_draining) > static_cast<std::ptrdiff_t>(max_draining))
+        oldest = std::ranges::find_if(links_, &Link::is_draining);
     else if (config_.server->draining() > max_draining)
         oldest = std::ranges::find_if(links_, is_spare);
     if (oldest == links_.end()) return;
@@ -163,27 +162,11 @@ bool Node::lacks_connection() const noexcept {
 
 // ---- Silence
 
-/// A round that is over does not notice that its node is silent. This process may have been suspended, so
-/// what has arrived is read first. The failure counts from the instant at which the reply was due, so the
-/// next probe may be due at once.
 bool Node::check_silence(Clock::time_point now) {
-    bool any_broke = false;
     bool any_releases = false;
-    for_each_link([&](Link& it) {
-        if (it.pending().none()) return;
-        while (it.is_newly_silent(now) && it.has_input_or_end()) {
-            (void)it.progress(now);
-            any_broke = any_broke || it.broken();
-        }
-        if (it.is_newly_silent(now) && it.is_current()) {
-            const auto written = it.pending().oldest_write();
-            failed({Errc::timed_out, "a reply is missing"}, written + config_.node_timeout);
-            it.start_draining(written);
-        }
-        if (it.is_newly_silent(now)) any_releases = it.give_up_releases() || any_releases;
-    });
+    for_each_link([&](Link& it) { any_releases = it.check_silence(now) || any_releases; });
     if (any_releases) limit_draining();
-    if (any_broke || any_releases) sweep(now);
+    if (any_releases || std::ranges::any_of(links_, &Link::broken)) sweep(now);
     return any_releases;
 }
 
@@ -219,7 +202,7 @@ bool Node::has_to_sweep() const noexcept {
 
 /// Returns true if every connection is in order and does not drain.
 bool Node::are_current() const noexcept {
-    return std::ranges::all_of(links_, [](const auto& it) { return it->is_current(); });
+    return std::ranges::all_of(links_, &Link::is_current);
 }
 
 /// Drops the connections that are over. If there is no current one, an empty draining one is current again.
@@ -272,11 +255,8 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_k
 
 void Node::leave_forgotten(Clock::time_point now) {
     bool any_releases = false;
-    for (const auto& it : links_) {
-        if (it->rest() != Rest::unconfirmed) continue;
-        it->start_draining(now);
-        any_releases = it->give_up_releases() || any_releases;
-    }
+    for (const auto& it : links_)
+        if (it->rest() == Rest::unconfirmed) any_releases = it->give_up_releases(now) || any_releases;
     // The idle connection of another group may be forgotten, too, so the releases are not left to it.
     if (any_releases) sweep(now);
 }
@@ -300,8 +280,8 @@ void Node::drop_former() {
     master_ = master;  // the last, because fail() may throw
 }
 
-/// If the server has failed, and others have replaced it in its Cluster, breaks all connections. It may be
-/// frozen, so it would not say so. has_replaced() has given its kept releases to the others.
+/// If the server has failed, and others have replaced it in its Cluster, breaks all connections. It may
+/// be frozen, so it would not say so. has_replaced() has given its kept releases to the others.
 void Node::leave_former_server(Clock::time_point now) {
     if (links_.empty() || config_.server->health(now).trusted) return;
     if (!config_.cluster->has_replaced(config_)) return;

@@ -116,9 +116,8 @@ public:
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
     /// Writes all collected commands. Returns what is left to do for the releases on the connections.
     Rest write_all(Clock::time_point now);
-    /// Reads the connections for which Link::is_newly_silent() is true. If nothing comes on the current one,
-    /// the node has failed. If nothing comes on a draining one, its releases are sent again, once, on another
-    /// connection. Returns true if there were such releases.
+    /// Calls Link::check_silence() for each connection. The releases that are given up are sent again on
+    /// another connection. Returns true if there were any.
     bool check_silence(Clock::time_point now);
     /// Writes what is collected, and breaks the connections that have unsent bytes and a late clean-up. A
     /// release is kept for the other groups.

@@ -5,7 +5,7 @@
 // The current connection *drains* in these cases:
 //
 // - The node times out in a round, on a connection that was ready (RoundDriver::leave()).
-// - A reply has been missing for longer than node_timeout (Node::check_silence()).
+// - A reply has been missing for longer than node_timeout (Link::check_silence()).
 // - choose_connection() demands a fresh connection in its place.
 // - At the end, a device on the way may have forgotten it (Node::leave_forgotten()).
 #pragma once

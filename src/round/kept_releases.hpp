@@ -22,7 +22,7 @@
 //                                    | a Redis Cluster names another server → the KeptReleases of that
 //                                    | server; dropped if it has named too many servers
 //                                    | on a connection that breaks, or that its group closes → here
-//                                    | on a silent one (Link::is_newly_silent(), or Node::leave_forgotten() at
+//                                    | on a silent one (Link::check_silence(), or Node::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there
 //                                    | on a draining one that was never ready, after a minute, or as soon as
