@@ -112,16 +112,14 @@ void Node::for_each_link(Function function) {
 }
 
 void Node::append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const {
-    for (const auto& it : links_) {
-        if (it->broken() || (polled == Polled::owing && !it->pending().has_late_clean_up())) continue;
-        entries.push_back(it->poll_entry());
-        entries.back().node = static_cast<std::uint16_t>(options_.position);
-    }
+    for (const auto& it : links_)
+        if (!it->broken() && (polled == Polled::all || it->pending().has_late_clean_up()))
+            entries.push_back(it->poll_entry());
 }
 
-void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
+void Node::take_ready(int fd, Clock::time_point now) {
     for_each_link([&](Link& it) {
-        if (it.fd() == entry.fd) (void)it.progress(now);
+        if (it.fd() == fd) (void)it.progress(now);
     });
     sweep(now);
 }

@@ -59,9 +59,8 @@ struct JoinedLink {
 class Node : detail::NotCopied {
 public:
     struct Options {
-        bool collects = true;      ///< see Connection::set_collecting()
-        std::size_t index = 0;     ///< the index of this node, which ConnectionUser::on_progress() gets
-        std::size_t position = 0;  ///< PollEntry::node of its connections
+        bool collects = true;   ///< see Connection::set_collecting()
+        std::size_t index = 0;  ///< the index of this node, which ConnectionUser::on_progress() gets
     };
 
     /// Does no I/O. `config` must have a Server (node_config.hpp). `network` must outlive the node.
@@ -106,8 +105,8 @@ public:
     enum class Polled : bool { all, owing };
     /// Appends an entry for each of these connections that is not broken.
     void append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const;
-    /// Reads from the connection of this entry, and lets its users continue.
-    void take_ready(const PollEntry& entry, Clock::time_point now);
+    /// Reads from the connection with this descriptor, and lets its users continue.
+    void take_ready(int fd, Clock::time_point now);
     /// Waits until the server sends something on this connection, and reads it; see Connection. Returns the
     /// present instant, read after the wait.
     Clock::time_point blocking_receive(Link& link);

@@ -88,8 +88,7 @@ bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
 Node& NodeGroup::add_node(NodeConfig config, std::shared_ptr<RedisCluster> cluster, std::size_t index) {
     config.cluster = std::move(cluster);
     if (options_.observer) config.server->observe();
-    const Node::Options options{
-        .collects = writes_ == Writes::collected, .index = index, .position = all_.size()};
+    const Node::Options options{.collects = writes_ == Writes::collected, .index = index};
     return *all_.emplace_back(std::make_unique<Node>(std::move(config), network_, options));
 }
 
@@ -191,12 +190,16 @@ std::size_t NodeGroup::count_unconnected() const noexcept {
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries, Node::Polled polled) const {
-    for (const auto& node : all_) node->append_poll_entries(entries, polled);
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        auto next = entries.size();
+        all_[i]->append_poll_entries(entries, polled);
+        for (; next < entries.size(); ++next) entries[next].node = static_cast<std::uint16_t>(i);
+    }
 }
 
 void NodeGroup::take_ready(std::span<const PollEntry> entries, Clock::time_point now) {
     for (const auto& entry : entries)
-        if (entry.ready) all_[entry.node]->take_ready(entry, now);
+        if (entry.ready) all_[entry.node]->take_ready(entry.fd, now);
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {

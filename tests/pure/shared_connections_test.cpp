@@ -581,7 +581,7 @@ struct UsersOfASharedConnection : testing::Test {
         network.pass(1ms);
         std::vector<PollEntry> entries;
         node.append_poll_entries(entries, Node::Polled::all);
-        for (const auto& entry : entries) node.take_ready(entry, network.clock().now());
+        for (const auto& entry : entries) node.take_ready(entry.fd, network.clock().now());
     }
 
     MemoryNetwork network{1};
