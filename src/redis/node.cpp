@@ -184,9 +184,13 @@ void Node::give_up_unwritten(Clock::time_point now) {
 /// (Link::disconnect()), and because the releases on a ready one count their repetitions.
 void Node::sweep(Clock::time_point now, bool sends_kept) {
     for (bool again = has_to_sweep(), first = true; again; first = false) {
-        for_each_link([&](Link& it) {
-            if (it.broken()) it.fail_users(now);
-        });
+        // A user that leaves may break another connection, so this goes on until no user has left.
+        for (bool any_left = true; std::exchange(any_left, false);)
+            for_each_link([&](Link& it) {
+                if (!it.broken() || it.users() == 0) return;
+                it.fail_users(now);
+                any_left = any_left || it.users() == 0;
+            });
         drop_unused(now);
         // If resources are missing, further attempts would fail, too, one after the other and for ever.
         again = sends_kept && (first || !had_shortage_) && repeat_releases(now);

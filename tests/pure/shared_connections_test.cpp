@@ -562,11 +562,15 @@ public:
     }
     bool on_progress(std::size_t, Clock::time_point) noexcept override {
         ++calls;
+        if (breaks) breaks->fail(Errc::connection_failed, {});
         if (leaves) leaves->leave();
         return true;  // also after it has left this connection, because it may wait on another one now
     }
 
+    Link& connection() const { return *joined_.connection; }
+
     WaitingUser* leaves = nullptr;  // the user that leaves when this one is called
+    Link* breaks = nullptr;         // the connection that breaks then
     int calls = 0;
 
 private:
@@ -617,6 +621,16 @@ TEST_F(UsersOfASharedConnection, AreNotCalledAfterTheyHaveLeftWhenAnotherWasCall
         EXPECT_EQ(second.calls, 0);
         EXPECT_EQ(third.calls, i);
     }
+}
+
+TEST_F(UsersOfASharedConnection, AreCalledAtOnceIfAUserOfALaterConnectionBreaksTheirs) {
+    first.connection().start_draining(network.clock().now());
+    WaitingUser later{node, network.clock()};
+    for (auto* const it : {&first, &second, &third, &later}) it->leaves = it;
+    later.breaks = &first.connection();
+    later.connection().fail(Errc::connection_failed, {});
+    (void)node.write_collected(network.clock().now());
+    for (const auto* const it : {&first, &second, &third, &later}) EXPECT_EQ(it->calls, 1);
 }
 
 }  // namespace
