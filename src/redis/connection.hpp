@@ -77,8 +77,6 @@ public:
     /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
     /// command can follow it.
     bool established() const noexcept { return ready() || handshaking(); }
-    /// Returns true if the name of the host is not resolved, or TCP not connected, after max_connecting.
-    bool hangs(Clock::time_point now) const noexcept;
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
     /// Returns when the connection was begun, or became_idle() was called last: for a listener, when it was
@@ -125,14 +123,6 @@ public:
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
 
-    /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
-    /// caller must call flush(). If the function throws, this connection is broken.
-    void repeat(const detail::PendingReply& release);
-    /// Writes what was appended, unless the connection collects commands. If the write fails, the function
-    /// reads what the server has said, and may keep a release that the server has refused. The connection is
-    /// broken then.
-    void flush();
-
     // ---- Collecting, for a connection that many rounds share (write_choice.hpp).
 
     /// If `collects` is true and the connection is ready, send() only appends commands to a buffer. They are
@@ -140,16 +130,12 @@ public:
     void set_collecting(bool collects) noexcept { collects_ = collects; }
     /// Returns how many commands have been collected since the last write.
     std::size_t collected() const noexcept { return collected_; }
-    /// Returns how many pending commands, with those of the handshake, are not collected. Must not be called
-    /// after Link::disconnect(), which takes the entries away.
-    std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
-    void write_collected();
+
+    // ---- For listeners, queries of Sentinels, and the command `redlock doctor`
+
     /// Returns true if the server has closed this new connection because it has too many clients. Other
     /// connections to this server go on working.
     bool was_turned_away() const noexcept { return was_turned_away_; }
-    /// Returns how many commands were passed to a write since the last call.
-    std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
-
     /// Sends a command that consists of `words`. The caller waits for the answer() before it sends another
     /// command. From then on, lists of up to 16 texts and numbers are accepted as replies.
     void send_words(std::span<const std::string_view> words);
@@ -190,6 +176,25 @@ public:
     std::string detail() const { return detail_; }
 
 protected:
+    // ---- For Link
+
+    /// Returns true if the name of the host is not resolved, or TCP not connected, after max_connecting.
+    bool hangs(Clock::time_point now) const noexcept;
+    /// Appends a release that is sent again, in its plain form, which has no other form to fall back to. The
+    /// caller must call flush(). If the function throws, this connection is broken.
+    void repeat(const detail::PendingReply& release);
+    /// Writes what was appended, unless the connection collects commands. If the write fails, the function
+    /// reads what the server has said, and may keep a release that the server has refused. The connection is
+    /// broken then.
+    void flush();
+
+    /// Returns how many pending commands, with those of the handshake, are not collected. Must not be called
+    /// after Link::disconnect(), which takes the entries away.
+    std::size_t outstanding() const noexcept { return pending_.count() - collected_; }
+    void write_collected();
+    /// Returns how many commands were passed to a write since the last call.
+    std::size_t take_written() noexcept { return std::exchange(written_commands_, 0); }
+
     const NodeConfig& config_;
     Network& network_;
 

@@ -247,6 +247,18 @@ bool Link::give_up_releases(Clock::time_point now) {
     return any;
 }
 
+void Link::send_kept(bool answers, Clock::time_point now) {
+    const auto before = pending().count();
+    try {
+        config_.server->kept().send_again(answers, now,
+                                          [this](const detail::PendingReply& it) { repeat(it); });
+    } catch (...) {
+        pending().never_repeat(before);  // all releases are still kept
+        throw;
+    }
+    flush();  // may keep a release, so it comes after send_again()
+}
+
 /// A device has not forgotten the connection if a reply has come a moment before the newest command was
 /// written.
 Rest Link::rest() const noexcept {

@@ -12,7 +12,8 @@
 //              | releases off it, if any, for another connection.     |
 //     broken   | final: its users leave it, and Node drops it         |
 //
-// A draining connection is *empty* if nothing on it is pending or unsent.
+// A connection is *ready* when the server has answered the handshake (connection.hpp). A draining connection
+// is *empty* if nothing on it is pending or unsent.
 //
 // Each state can change to broken, by fail(). Draining connections are kept for commands that must follow a
 // pending one (pending_replies.hpp), and Node drops them when is_over() returns true.
@@ -126,6 +127,8 @@ public:
     /// Drains. Gives the releases that may be sent on another connection, and were not sent again before, to
     /// Server::kept(), and returns true if there were any. The state becomes silent.
     bool give_up_releases(Clock::time_point now);
+    /// Sends the kept releases again on this connection (KeptReleases::send_again()). It may break.
+    void send_kept(bool answers, Clock::time_point now);
     /// Returns what is left to do for the late releases on this connection.
     Rest rest() const noexcept;
 

@@ -233,8 +233,7 @@ bool Node::repeat_releases(Clock::time_point now) {
     if (!kept.may_send(answers, now)) return false;
     auto* const current = current_link();
     auto& link = current ? *current : begin_link(now);
-    kept.send_again(answers, now, [&](const detail::PendingReply& release) { link.repeat(release); });
-    link.flush();  // may keep a release, so it comes after send_again()
+    link.send_kept(answers, now);
     return link.broken();
 }
 

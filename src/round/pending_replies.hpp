@@ -58,9 +58,9 @@ public:
         for (std::size_t i = 0; i < count(); ++i)
             if (pending(i).may_be_repeated() && pending(i).repeats > 0) --pending(i).repeats;
     }
-    /// Records that the pending releases must not be repeated.
-    void never_repeat() noexcept {
-        for (std::size_t i = 0; i < count(); ++i) pending(i).repeats = max_release_repeats;
+    /// Records that the pending releases must not be repeated, except those of the oldest `except` commands.
+    void never_repeat(std::size_t except = 0) noexcept {
+        for (auto i = except; i < count(); ++i) pending(i).repeats = max_release_repeats;
     }
     /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
     PendingReplies take_releases(const Requester& requester) {

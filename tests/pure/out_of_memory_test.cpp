@@ -790,6 +790,23 @@ TEST_F(OutOfMemoryInANode, AReleaseIsNotGivenUpOnAConnectionThatGoesOn) {
     });
 }
 
+TEST_F(OutOfMemoryInANode, EachKeptReleaseIsSentAgainOnce) {
+    at_each_allocation(1, [](auto starve) {
+        MemoryNetwork network{1};
+        network.server(0).unreachable = true;
+        Node node{network.configs().front(), network, {}};
+        detail::PendingReplies releases;
+        for (int i = 0; i < 5; ++i) releases.add(release, nullptr);
+        node.server().kept().keep(std::move(releases), true);
+        starve([&] { (void)has_memory_for([&] { (void)node.write_collected(network.clock().now()); }); });
+        std::vector<Connection*> connections;
+        node.append_unfinished(connections, true);
+        std::size_t sent = 0;
+        for (const auto* const it : connections) sent += it->pending().releases_to_repeat();
+        EXPECT_EQ(sent, 5U);
+    });
+}
+
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
 INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
                          testing::Values(Rounds{false, Round::all_at_once, many_processors},
