@@ -60,19 +60,13 @@ JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed
         case ConnectionChoice::Connection::none: return {};
         case ConnectionChoice::Connection::draining: current = draining; break;
         case ConnectionChoice::Connection::current: break;
-        case ConnectionChoice::Connection::fresh: current = &replace(current, now); break;
+        case ConnectionChoice::Connection::fresh:
+            if (current) current->start_draining(now);  // first, so that the new one tries another address
+            current = &begin_link(now);
+            limit_draining();
     }
     current->join();
     return {current, choice.worth_waiting_for};
-}
-
-/// Begins a connection in place of the current one, which may be null. start_draining() comes first, so that
-/// the new one tries another address.
-Link& Node::replace(Link* current, Clock::time_point now) {
-    if (current) current->start_draining(now);
-    auto& fresh = begin_link(now);
-    limit_draining();
-    return fresh;
 }
 
 Link& Node::begin_link(Clock::time_point now) {
@@ -237,20 +231,16 @@ bool Node::repeat_releases(Clock::time_point now) {
     return link.broken();
 }
 
-/// Returns true if closing the connection now may lose a release, because the release is unsent, or because
-/// the server may not have read it. If the connection is closed while the server writes replies to earlier
-/// commands, the server gets an error, and does not read the later commands.
-static bool could_lose_release(const Connection& connection) noexcept {
-    return connection.unsent() || (connection.pending().has_late_clean_up() && !connection.broken());
-}
-
+/// Closing a connection now may lose a release that is unsent, or that the server has not read. If the
+/// connection is closed while the server writes replies to earlier commands, the server gets an error, and
+/// does not read the later commands.
 void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_kept) {
     const auto now = network_.clock().now();
     sweep(now, sends_kept);
     for (const auto& it : links_) {
         // Then the next advance() writes the collected commands. No later round would do it.
         it->set_collecting(false);
-        if (could_lose_release(*it)) connections.push_back(it.get());
+        if (it->unsent() || it->pending().has_late_clean_up()) connections.push_back(it.get());
     }
 }
 

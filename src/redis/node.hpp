@@ -148,7 +148,6 @@ public:
 private:
     Link* current_link() const noexcept;
     Link* link_to_follow(const Command& command) const noexcept;
-    Link& replace(Link* current, Clock::time_point now);
     Link& begin_link(Clock::time_point now);
     void limit_draining();
     template <class Function>
