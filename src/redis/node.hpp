@@ -133,8 +133,8 @@ public:
     /// If `sends_kept` is true, first sends the kept releases again. Otherwise they are left to the other
     /// Node objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool sends_kept);
-    /// If a device on the way may have forgotten a connection (Link::rest() is `unconfirmed`), keeps its
-    /// releases, so that they are sent once more on another one.
+    /// If a device on the way may have forgotten a connection (Link::rest() is `unconfirmed`), or if one did
+    /// not get ready within max_connecting, sends its releases once more on another one.
     void leave_forgotten(Clock::time_point now);
 
     /// Disconnects and drops all connections, and keeps their releases. Requires that no round is under way.

@@ -309,6 +309,23 @@ TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionByTheDestructorOfTheNodes) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// A proxy accepts connections while its server is away, and passes only later ones on to it.
+TEST_F(ReleaseWithoutAReply, IsSentByTheDestructorOfTheNodesIfItsConnectionNeverGetsReady) {
+    auto it = held();
+    become_unreachable();
+    reach_again();
+    for_each_server([](auto& server) { server.cut_off = true; });
+    it.unlock();
+    network.pass(2s);
+    for_each_server([](auto& server) {
+        server.forget_connections();
+        server.cut_off = false;
+    });
+    EXPECT_EQ(keys(), 3U);
+    EXPECT_LE(time_taken(network, [&] { nodes.reset(); }), node_timeout + 1ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
 // A connection that has drained, and whose releases were sent again then, is the current one again.
 TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionIfItsOwnWasSilentBefore) {
     auto& server = network.server(2);
