@@ -224,7 +224,14 @@ bool Link::check_silence(Clock::time_point now) {
                        network_.entropy());
         start_draining(written);
     }
-    return is_newly_silent(now) && give_up_releases(now);
+    return is_newly_silent(now) && give_up_releases();
+}
+
+bool Link::leave_forgotten(Clock::time_point now) {
+    const bool is_mute = !was_ready() && now - since() >= detail::max_connecting;
+    if (!is_mute && rest() != Rest::unconfirmed) return false;
+    start_draining(now);
+    return give_up_releases();
 }
 
 /// Returns true if a reply has been missing for a node_timeout, and check_silence() has something to do.
@@ -238,8 +245,8 @@ bool Link::is_newly_silent(Clock::time_point now) const noexcept {
     return is_current() || (now < until_ && last_reply_ < due && pending().newest_write() < due);
 }
 
-bool Link::give_up_releases(Clock::time_point now) {
-    start_draining(now);
+/// Requires is_draining().
+bool Link::give_up_releases() {
     auto releases = pending().take_repeatable_releases();
     state_ = State::silent;
     const bool any = releases.releases_to_repeat() > 0;

@@ -15,8 +15,9 @@
 // A connection is *ready* when the server has answered the handshake (connection.hpp). A draining connection
 // is *empty* if nothing on it is pending or unsent.
 //
-// Each state can change to broken, by fail(). Draining connections are kept for commands that must follow a
-// pending one (pending_replies.hpp), and Node drops them when is_over() returns true.
+// Each state can change to broken, by Connection::fail(), which closes the socket. Without a cause, the node
+// has not failed: this process ends the connection. Draining connections are kept for commands that must
+// follow a pending one (pending_replies.hpp), and Node drops them when is_over() returns true.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -120,13 +121,15 @@ public:
     void disconnect(Clock::time_point now, std::error_code reason = {}, const char* words = "") noexcept;
 
     /// If a reply has been missing for a node_timeout, reads what has arrived. If nothing comes on a current
-    /// connection, the node has failed, and the connection drains. If nothing comes on a draining one,
-    /// give_up_releases(). Does nothing in the state silent, and if the connection was never ready. Returns
-    /// true if releases were given up. The connection may break.
+    /// connection, the node has failed, and the connection drains. If nothing comes on a draining one, calls
+    /// give_up_releases(): the releases that may be sent on another connection, and were not sent again
+    /// before, go to Server::kept(). Does nothing in the state silent, and if the connection was never ready.
+    /// Returns true if releases were given up. The connection may break.
     bool check_silence(Clock::time_point now);
-    /// Drains. Gives the releases that may be sent on another connection, and were not sent again before, to
-    /// Server::kept(), and returns true if there were any. The state becomes silent.
-    bool give_up_releases(Clock::time_point now);
+    /// If a device on the way may have forgotten the connection (Rest::unconfirmed), or if it did not get
+    /// ready within max_connecting, drains and calls give_up_releases(). Returns true if releases were given
+    /// up.
+    bool leave_forgotten(Clock::time_point now);
     /// Sends the kept releases again on this connection (KeptReleases::send_again()). It may break.
     void send_kept(bool answers, Clock::time_point now);
     /// Returns what is left to do for the late releases on this connection.
@@ -137,6 +140,7 @@ private:
     enum class State : std::uint8_t { current, draining, silent };
 
     bool is_newly_silent(Clock::time_point now) const noexcept;
+    bool give_up_releases();
     bool is_free_for(detail::KeyEffect effect, Clock::time_point now) const noexcept;
     bool holds_back() const noexcept;
     Clock::duration longest_collecting() const noexcept;

@@ -246,11 +246,7 @@ void Node::append_unfinished(std::vector<Connection*>& connections, bool sends_k
 
 void Node::leave_forgotten(Clock::time_point now) {
     bool any_releases = false;
-    for (const auto& it : links_) {
-        const bool is_mute = !it->was_ready() && now - it->since() >= detail::max_connecting;
-        if (is_mute || it->rest() == Rest::unconfirmed)
-            any_releases = it->give_up_releases(now) || any_releases;
-    }
+    for (const auto& it : links_) any_releases = it->leave_forgotten(now) || any_releases;
     // The idle connection of another group may be forgotten, too, so the releases are not left to it.
     if (any_releases) sweep(now);
 }

@@ -133,8 +133,8 @@ public:
     /// If `sends_kept` is true, first sends the kept releases again. Otherwise they are left to the other
     /// Node objects of the process.
     void append_unfinished(std::vector<Connection*>& connections, bool sends_kept);
-    /// If a device on the way may have forgotten a connection (Link::rest() is `unconfirmed`), or if one did
-    /// not get ready within max_connecting, sends its releases once more on another one.
+    /// Calls Link::leave_forgotten() for each connection. The releases that are given up are sent again on
+    /// another connection.
     void leave_forgotten(Clock::time_point now);
 
     /// Disconnects and drops all connections, and keeps their releases. Requires that no round is under way.
@@ -142,7 +142,8 @@ public:
 
     /// Returns what all groups know together about the server.
     Server& server() const noexcept { return *config_.server; }
-    /// Records that the node has failed.
+    /// Records that the server has failed. If it is one of a Redis Cluster, the list of all servers is out of
+    /// date then.
     void failed(detail::NodeFailure failure, Clock::time_point now);
 
 private:

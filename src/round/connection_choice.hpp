@@ -7,7 +7,7 @@
 // - The node times out in a round, on a connection that was ready (RoundDriver::leave()).
 // - A reply has been missing for longer than node_timeout (Link::check_silence()).
 // - choose_connection() demands a fresh connection in its place.
-// - At the end, a device on the way may have forgotten it, or it is overdue (Node::leave_forgotten()).
+// - At the end, a device on the way may have forgotten it, or it is overdue (Link::leave_forgotten()).
 #pragma once
 
 #include "../wire/key_effect.hpp"

@@ -22,11 +22,12 @@
 //                                    | a Redis Cluster names another server → the KeptReleases of that
 //                                    | server; dropped if it has named too many servers
 //                                    | on a connection that breaks, or that its group closes → here
-//                                    | on a silent one (Link::check_silence(), or Node::leave_forgotten() at
+//                                    | on a silent one (Link::check_silence(), or Link::leave_forgotten() at
 //                                    | the end) → here, if it was not sent again before, and its SET is not
 //                                    | pending there
 //                                    | on a draining one that was never ready, after a minute, or as soon as
-//                                    | it hangs (Connection::hangs()) → here
+//                                    | it hangs (Connection::hangs()) → here (at the end after a second, also
+//                                    | on a current one)
 //                                    | on one of too many draining connections, or on a ready one that has
 //                                    | drained for a minute and for the ttl of each SET on it → dropped
 //     here                           | sent again, by the next Node object that writes or reads → late (if it
