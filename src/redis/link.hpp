@@ -41,8 +41,8 @@ public:
     /// connection is broken. It may be called although nothing has changed. A broken connection must be left.
     /// Returns true if the round still waits until it may send.
     ///
-    /// Of the functions that change a Node, the round may call only drop_former(), join() and failed() here.
-    /// It may use and leave its connections, and a new Node may be made for a server of a Redis Cluster.
+    /// Of the functions that change a Node, the round may call only drop_former() and join() here. It may use
+    /// and leave its connections, and a new Node may be made for a server of a Redis Cluster.
     virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
 
 protected:

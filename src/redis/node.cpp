@@ -279,10 +279,4 @@ void Node::leave_former_server(Clock::time_point now) {
     sweep(now);
 }
 
-// ---- Health
-
-void Node::failed(detail::NodeFailure failure, Clock::time_point now) {
-    config_.failed(std::move(failure), now, network_.entropy());
-}
-
 }  // namespace redlock

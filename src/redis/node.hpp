@@ -3,8 +3,8 @@
 //
 // A round calls refresh() when it begins. For each connection that it joins, it calls drop_former(),
 // could_overtake() and join(), also inside on_progress() (link.hpp). Then it calls the functions of the Link
-// until it leaves the Link. It may call failed() at any time. The thread that leads the Lane of the group, or
-// its event loop, calls the other functions:
+// until it leaves the Link. The thread that leads the Lane of the group, or its event loop, calls the other
+// functions:
 //
 //     when                                         | functions
 //     ---------------------------------------------+-----------------------------------------------------
@@ -142,9 +142,6 @@ public:
 
     /// Returns what all groups know together about the server.
     Server& server() const noexcept { return *config_.server; }
-    /// Records that the server has failed. If it is one of a Redis Cluster, the list of all servers is out of
-    /// date then.
-    void failed(detail::NodeFailure failure, Clock::time_point now);
 
 private:
     Link* current_link() const noexcept;

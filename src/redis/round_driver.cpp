@@ -107,7 +107,9 @@ void RoundDriver::give_up(const Step& step) {
     if (detail == detail::while_connecting)
         detail = contacts_[step.node].node->with_server(contacts_[step.node].connection->unfinished_step());
     round_.end(step.node, step.cause, detail, now_);
-    if (step.timed_out) contacts_[step.node].node->failed({Errc::timed_out, detail}, now_);
+    if (step.timed_out)
+        contacts_[step.node].node->config().failed({Errc::timed_out, detail}, now_,
+                                                   group_.network().entropy());
     leave(step.node, step.timed_out);
 }
 
@@ -274,7 +276,8 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 /// `executed` is false if the reply of the server says that it has executed nothing.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
     const auto told = contacts_[node].node->with_server(detail);
-    if (!contacts_[node].connection->has_shortage()) contacts_[node].node->failed({cause, told}, now_);
+    if (!contacts_[node].connection->has_shortage())
+        contacts_[node].node->config().failed({cause, told}, now_, group_.network().entropy());
     if (contacts_[node].node->cluster() && !contacts_[node].awaits_reply && round_.on_unreachable(node, now_))
         if (const auto route = group_.route(node, command(), now_); route.node != contacts_[node].node)
             return move_to(node, route, {});

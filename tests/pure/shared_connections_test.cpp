@@ -243,7 +243,7 @@ TEST_F(SharedConnections, ALateReplyShowsThatANodeAnswersThatHasFailedOnAnotherG
     loop.forget(begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false}));
     rounds.pop_back();
     auto& node = *group.nodes()[1];
-    node.failed({Errc::timed_out, "on another group"}, network.clock().now());
+    node.config().failed({Errc::timed_out, "on another group"}, network.clock().now(), network.entropy());
     network.pass(5ms);
     EXPECT_FALSE(node.trusted(network.clock().now())) << "nobody has read the reply";
     run_for(1s);
