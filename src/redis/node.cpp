@@ -186,7 +186,7 @@ void Node::sweep(Clock::time_point now, bool sends_kept) {
                 any_left = any_left || it.users() == 0;
             });
         drop_unused(now);
-        // If resources are missing, further attempts would fail, too, one after the other and for ever.
+        // In a shortage, further attempts would fail, too, one after the other and for ever.
         again = sends_kept && (first || !had_shortage_) && repeat_releases(now);
     }
 }

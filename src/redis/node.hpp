@@ -162,9 +162,9 @@ private:
     const Options options_;
 
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
-    // The oldest is the first. Only Link::progress() and Link::fail_users() continue rounds. A loop that
-    // calls one of the two must be for_each_link(), because a round that continues may append a Link. No
-    // round removes a Link: only drop_unused() and close_connections() do.
+    // The oldest is the first. Only Link::progress(), check_silence() and fail_users() continue rounds. A
+    // loop that calls one of them must be for_each_link(), because a round that continues may append a Link.
+    // No round removes a Link: only drop_unused() and close_connections() do.
     std::vector<std::unique_ptr<Link>> links_{};
     // The connection that was dropped last was broken by a shortage, and none was begun since.
     bool had_shortage_ = false;
