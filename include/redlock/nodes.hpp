@@ -112,9 +112,9 @@ struct QueueTerms {
     std::chrono::microseconds waited{};           ///< enter_queue: how long the waiter has waited already.
     /// enter_queue: true if the node may reserve a free resource for this waiter at once.
     bool may_take = true;
-    /// compare_and_delete: true if this release was sent before, or if a waiter leaves the queue. The node
-    /// then wakes a waiter only if it deletes the key, or if the waiter that leaves was woken.
-    bool repeated = false;
+    /// compare_and_delete: true if the node wakes a waiter only if it deletes the key, or if the waiter that
+    /// leaves was woken. So it is if this release was sent before, and if a waiter leaves the queue.
+    bool only_passes_on = false;
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
 

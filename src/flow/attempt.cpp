@@ -245,7 +245,7 @@ Result Attempt::take_result(std::error_code error) {
 
 std::optional<Request> Attempt::unreleased() noexcept {
     if (candidate_.may_hold_key.none()) return std::nullopt;
-    waking_.repeated = std::exchange(may_have_woken_, true);  // so that it wakes no second waiter
+    waking_.only_passes_on = std::exchange(may_have_woken_, true);  // so that it wakes no second waiter
     return delete_request(request_.resources, candidate_, request_.fair ? &waking_ : nullptr);
 }
 

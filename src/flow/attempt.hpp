@@ -30,8 +30,8 @@ public:
     Result take_result(std::error_code error);
     /// Returns the release that is left to do if the flow was destroyed or has thrown, or if the receiver of
     /// the lease has not taken it. If no key can be left, returns nothing. If the attempt was fair, the
-    /// release also wakes the next waiter, and is marked as repeated if such a release may have been sent
-    /// before. The request is valid as long as this object.
+    /// release also wakes the next waiter, but only passes on (QueueTerms) if such a release may have been
+    /// sent before. The request is valid as long as this object.
     std::optional<Request> unreleased() noexcept;
 
 private:

@@ -62,7 +62,7 @@ Flow Release::run() {
 Request Release::request_at(Clock::time_point now) noexcept {
     const auto hold_remaining = remaining_min_hold(lease_, now);
     const bool wakes = fair_ && hold_remaining == hold_remaining.zero();
-    queue_ = {.reservation_ttl = reservation_ttl(nodes().node_timeout()), .repeated = lease_.released};
+    queue_ = {.reservation_ttl = reservation_ttl(nodes().node_timeout()), .only_passes_on = lease_.released};
     return delete_request(resources_, lease_, wakes ? &queue_ : nullptr, hold_remaining);
 }
 

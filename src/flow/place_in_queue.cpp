@@ -36,7 +36,7 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
       turn_{.resource = resource, .since = clock.now(), .limits = &limits_},
       timing_(turn_.since, longest_pause, entropy) {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
-    withdrawal_.repeated = true;  // so that it wakes another client only if this one was woken
+    withdrawal_.only_passes_on = true;
     homes_.set();
 }
 

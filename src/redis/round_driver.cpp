@@ -188,7 +188,7 @@ void RoundDriver::send(std::size_t node) {
         QueueTerms queue{};
         if (of_node.queue) {
             queue = *of_node.queue;
-            queue.repeated = queue.repeated || round_.is_repeated(node);
+            queue.only_passes_on = queue.only_passes_on || round_.is_repeated(node);
             of_node.queue = acquires(of_node.verb) && node != queue.home ? nullptr : &queue;
         }
         return contacts_[node].connection->send({&of_node, 1}, *this, round_.awaits_answers(), &command_,

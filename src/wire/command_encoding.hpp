@@ -74,7 +74,7 @@ void visit_words(const Form& form, const Command& command, const Recipient& reci
             case Argument::queue_expiry: return visit_number(queue_expiry.count());
             case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
             case Argument::former_ticket: return visit(queue ? queue->former : "");
-            case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
+            case Argument::wakes_anyway: return visit(queue && !queue->only_passes_on ? "1" : "");
             case Argument::description:  // the script deletes the description if the text is empty
                 return visit(command.ttl > command.ttl.zero() ? command.description : std::string_view{});
             case Argument::counter_expiry:

@@ -73,7 +73,7 @@ enum class Argument : std::uint8_t {
     queue_expiry,
     may_take,       ///< '1' if a free resource may be reserved for the waiter at once
     former_ticket,  ///< the earlier ticket of this waiter, which the ticket replaces; empty if there is none
-    may_wake,       ///< '1' unless this release is repeated
+    wakes_anyway,   ///< '1' unless the release only passes on (QueueTerms::only_passes_on)
     description,
     counter_expiry,
     quarantine,
@@ -128,10 +128,10 @@ inline constexpr Form reader_extend{
     &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
 
 inline constexpr Form compare_and_delete{&scripts::compare_and_delete, {Key::resource}, {Arg::owner}};
-inline constexpr Form release{
-    &scripts::release,
-    {Key::resource, Key::queue},
-    {Arg::owner, Arg::resource_count, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
+inline constexpr Form release{&scripts::release,
+                              {Key::resource, Key::queue},
+                              {Arg::owner, Arg::resource_count, Arg::hold_remaining, Arg::ticket,
+                               Arg::reservation_ttl, Arg::wakes_anyway}};
 inline constexpr Form reader_release{&scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
 
 inline constexpr Form raise_counts{

@@ -112,12 +112,12 @@ TEST(AttemptFlow, SaysThatItsReleaseIsSentAgain) {
         steps.resume();
         const auto& release = *std::get<flow::AwaitedRound>(steps.awaited()).request;
         ASSERT_TRUE(release.command.queue) << "it wakes the next waiter, because the attempt was cancelled";
-        EXPECT_FALSE(release.command.queue->repeated);
+        EXPECT_FALSE(release.command.queue->only_passes_on);
         steps.make_round();
         if (throws) steps.resume(std::make_exception_ptr(std::bad_alloc{}));
         const auto again = steps.attempt().unreleased();
         ASSERT_TRUE(again && again->command.queue);
-        EXPECT_TRUE(again->command.queue->repeated);
+        EXPECT_TRUE(again->command.queue->only_passes_on);
     }
 }
 
@@ -132,7 +132,7 @@ TEST(AttemptFlow, ReleasesALeaseThatNobodyHasTaken) {
     EXPECT_EQ(world.held_by(steps.attempt().lease().owner.view()), 5U);
     steps.destroy();
     EXPECT_TRUE(world.clean());
-    EXPECT_TRUE(steps.attempt().unreleased()->command.queue->repeated);
+    EXPECT_TRUE(steps.attempt().unreleased()->command.queue->only_passes_on);
 }
 
 TEST(AttemptFlow, NeedsNoReleaseAfterItsOwn) {
