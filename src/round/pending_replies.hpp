@@ -86,7 +86,7 @@ public:
     /// Returns true if this command must follow a pending one (the table at the top of this file).
     bool must_be_followed_by(const Command& command) const noexcept {
         if (binding_command_of(command.owner)) return true;
-        if (leaves_queue(command) && binding_command_of(command.queue->ticket)) return true;
+        if (deletes_reservation(command) && binding_command_of(command.queue->ticket)) return true;
         if (effect_of(command) != KeyEffect::undescribes) return false;
         for (std::size_t i = 0; i < count(); ++i)
             if (pending(i).effect == KeyEffect::describes && pending(i).owner == command.owner) return true;

@@ -82,7 +82,7 @@ public:
         if (!any()) return {};
         std::array<std::uint64_t, 2> follows{};
         follows.fill(LateReplies::binding_of(KeyEffect::acquires, command.owner));
-        if (leaves_queue(command))
+        if (deletes_reservation(command))
             follows.back() = LateReplies::binding_of(KeyEffect::enqueues, command.queue->ticket);
         else if (effect_of(command) == KeyEffect::undescribes)
             follows.back() = LateReplies::binding_of(KeyEffect::describes, command.owner);

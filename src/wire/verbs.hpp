@@ -219,8 +219,8 @@ constexpr KeyEffect effect_of(const Command& command) noexcept {
     return is_over ? KeyEffect::undescribes : effect;
 }
 
-/// Returns true for an acquisition that removes the client's ticket and its reservation.
-constexpr bool leaves_queue(const Command& command) noexcept {
+/// Returns true for the attempt of a woken waiter: it deletes the reservation, and removes the ticket.
+constexpr bool deletes_reservation(const Command& command) noexcept {
     return command.queue && acquires(command.verb);
 }
 
