@@ -19,7 +19,7 @@ struct Blocking {
 
 }  // namespace
 
-std::exception_ptr do_pending(const Operation& operation) noexcept {
+std::exception_ptr do_awaited(const Operation& operation) noexcept {
     try {
         std::visit(Blocking{operation.nodes()}, operation.awaited());
     } catch (...) {  // no memory, or a Nodes of the user that throws
@@ -29,7 +29,7 @@ std::exception_ptr do_pending(const Operation& operation) noexcept {
 }
 
 std::error_code run_blocking(Operation& operation, const Flow& flow) {
-    for (operation.start(flow); !operation.ended();) operation.resume(do_pending(operation));
+    for (operation.start(flow); !operation.ended();) operation.resume(do_awaited(operation));
     return flow.result();
 }
 

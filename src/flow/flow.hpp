@@ -363,7 +363,7 @@ inline void* Flow::promise_type::operator new(std::size_t bytes, Steps& steps) {
 
 /// Makes the round, the pause or the like that the flow waits for, in this thread. Returns its exception, or
 /// null.
-std::exception_ptr do_pending(const Operation& operation) noexcept;
+std::exception_ptr do_awaited(const Operation& operation) noexcept;
 
 /// The blocking front: runs the flow to its end in this thread. Returns its result.
 std::error_code run_blocking(Operation& operation, const Flow& flow);

@@ -39,9 +39,9 @@ public:
     /// it. Returns false if the flow has ended before.
     bool make(int steps, bool one_more) {
         for (int made = 0; made < steps && !operation_.ended(); ++made)
-            operation_.resume(flow::do_pending(operation_));
+            operation_.resume(flow::do_awaited(operation_));
         if (operation_.ended()) return false;
-        if (one_more) (void)flow::do_pending(operation_);
+        if (one_more) (void)flow::do_awaited(operation_);
         return true;
     }
 
@@ -229,7 +229,7 @@ TEST(LockOperations, SendTheEarlierReleaseIfTheAcquireIsDestroyedBefore) {
         std::optional<flow::Flow> flow;
         again.start(flow.emplace(next.run()));
         ASSERT_FALSE(again.ended()) << "it waits until the release can be sent";
-        if (sent) (void)flow::do_pending(again);
+        if (sent) (void)flow::do_awaited(again);
         flow.reset();
         next.send_unreleased();
         EXPECT_TRUE(world.clean()) << (sent ? "sent" : "not sent");
