@@ -134,9 +134,9 @@ bool Listeners::deliver(std::size_t node, const std::string& message) {
 
 /// Withdraws the ticket without waiting for the reply, as a waiter does that leaves the queue.
 void Listeners::give_back(std::size_t node, const std::string& ticket, const std::string& resource) {
-    QueueTerms withdrawal{.reservation_ttl = algorithm::reservation_ttl(node_timeout_),
-                          .only_passes_on = true};
-    withdrawal.ticket = ticket;
+    const QueueTerms withdrawal{.ticket = ticket,
+                                .reservation_ttl = algorithm::reservation_ttl(node_timeout_),
+                                .only_passes_on = true};
     const auto request = algorithm::withdraw_request({&resource, 1}, withdrawal, node);
     const RoundLimits limits{.awaits_answers = false};
     const auto names = std::make_shared<std::vector<std::string>>();

@@ -255,7 +255,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (is_former || vote.cause == Errc::unexpected_reply) {
         connection.fail(is_former ? Errc::connection_failed : Errc::unexpected_reply,
                         connection.quoted(reply.text));
-        fail(node, connection.cause(), connection.detail(), /*executed=*/!is_former);
+        fail(node, connection.cause(), connection.detail(), /*maybe_executed=*/!is_former);
         return false;
     }
     if (!round_.has_replied(node)) contacts_[node].node->server().succeeded();
@@ -273,8 +273,9 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 }
 
 /// Ends the round for a node that has failed. If its connection broke, a release is sent once more instead.
-/// `executed` is false if the reply of the server says that it has executed nothing.
-void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed) {
+/// `maybe_executed` is false if the reply of the server says that it has executed nothing.
+void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail,
+                       bool maybe_executed) {
     const auto told = contacts_[node].node->with_server(detail);
     if (!contacts_[node].connection->has_shortage())
         contacts_[node].node->config().failed({cause, told}, now_, group_.network().entropy());
@@ -282,7 +283,7 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         if (const auto route = group_.route(node, command(), now_); route.node != contacts_[node].node)
             return move_to(node, route, {});
     const bool disconnected = contacts_[node].connection->broken();
-    const bool again = round_.on_failed(node, cause, told, disconnected, now_, executed);
+    const bool again = round_.on_failed(node, cause, told, disconnected, now_, maybe_executed);
     if (!again) return leave(node);
     // The round itself sends the release again, so leave() must not leave it to the node. If there is no
     // memory for that, the node sends it later.

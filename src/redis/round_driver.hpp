@@ -85,7 +85,7 @@ private:
     bool follow_servers(std::size_t node);
     bool follow_redirection(std::size_t node, const detail::PendingReply& answer);
     void move_to(std::size_t node, NodeGroup::Route route, detail::PendingReplies releases);
-    void fail(std::size_t node, std::error_code cause, const std::string& detail, bool executed = true);
+    void fail(std::size_t node, std::error_code cause, const std::string& detail, bool maybe_executed = true);
     void report_left_alone(std::size_t node);
     void stop_awaiting(std::size_t node) noexcept;
     void leave(std::size_t node, bool timed_out = false) noexcept;

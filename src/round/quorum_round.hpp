@@ -97,9 +97,9 @@
 // A node *is being asked* in the stages connecting and sent. (In the stage connecting, the connection can
 // also be an open one that is not free for another command yet.) end() leads to over from every stage. If
 // on_failed() returns true, a release must be sent once more. If on_redirected() or on_unreachable() returns
-// true, another server of a Redis Cluster must be asked. In these cases the function does not change the
-// stage, and the driver joins another connection: on_join() follows. If the driver cannot join one,
-// exclude(), or on_postponed() and end(), lead to over.
+// true, another server of a Redis Cluster must be asked. The stage then stays until the driver has joined
+// another connection, and calls on_join(). If it cannot join one, exclude(), or on_postponed() and end(),
+// lead to over.
 //
 // ---- Which nodes are awaited
 //
@@ -309,16 +309,16 @@ public:
             }
     }
 
-    /// Records that the node has failed. `disconnected` is true if its connection broke, and `executed` is
+    /// Records that the node has failed. `disconnected` is true if its connection broke, `maybe_executed` is
     /// false if the server has executed nothing. Returns true if the command is a release that must be sent
     /// once more, over another connection. This is so if the connection broke for the first time, and before
     /// the deadline of the node. In all other cases, moves the node to the stage over.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
-                   Clock::time_point now, bool executed = true) {
+                   Clock::time_point now, bool maybe_executed = true) {
         auto& it = nodes_[node];
         if (is_release() && disconnected && !it.repeated && now < it.deadline) {
             it.repeated = true;
-            it.maybe_released = executed;
+            it.maybe_released = maybe_executed;
             return true;
         }
         end(node, cause, detail, now);
@@ -381,7 +381,7 @@ public:
     /// - The grants so far, and those of only the nodes that are being asked, would not be enough.
     ///
     /// In the phase second_half, the nodes that are being asked are not expected to grant, because the nodes
-    /// of the earlier phases have been silent for half a node_timeout. For a refusal, see worth_asking().
+    /// of the earlier phases have been silent for half a node_timeout. For a refusal, see counts_on_asking().
     bool needs(std::size_t node) const {
         if (refused_to_acquire()) return false;
         const auto expected_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
@@ -399,9 +399,9 @@ public:
     /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
     /// earlier end of the wait.
     bool goes_on_waiting() const noexcept {
-        // False if next() may ask a further node now, or may have to limit the time of the nodes (case 3).
         // The phases that ask untrusted nodes ask all of them before the wait.
         const bool may_ask = asks_trusted_nodes();
+        // False also if next() may have to limit the time of the nodes (case 3).
         return !may_ask && !awaits_only_connecting() && next_deadline().has_value();
     }
 
@@ -518,21 +518,21 @@ private:
         return effect() == KeyEffect::acquires && counts_[0].refused > 0;
     }
 
-    /// Returns true if the round still counts on asking this node. After a refusal, an acquisition does not
-    /// count on an untrusted node unless its probe is due, because such a node is probably silent. If
-    /// competing clients waited for it, each of them would keep its grants meanwhile, and none would get a
-    /// majority. The step `ask` comes for this node nevertheless. But needs() returns false, so the driver
-    /// postpones it.
-    bool worth_asking(const Participant& it) const noexcept {
+    /// Returns true if the node was not asked yet, and the round counts on its grant. After a refusal, an
+    /// acquisition does not count on an untrusted node unless its probe is due, because such a node is
+    /// probably silent. If competing clients waited for it, each of them would keep its grants meanwhile, and
+    /// none would get a majority. In the step `ask`, the driver postpones this node, because needs() returns
+    /// false.
+    bool counts_on_asking(const Participant& it) const noexcept {
         return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Returns true if the request can get the grants that it needs. The vote of a node that is not worth
-    /// asking is missing, but the node will not grant. Only an acquisition has such nodes, and an acquisition
-    /// has one request.
+    /// Returns true if the request can get the grants that it needs. The votes of the unasked nodes on which
+    /// the round does not count are missing, but these nodes will not grant. Only an acquisition has such
+    /// nodes, and an acquisition has one request.
     bool is_possible(const Count& it) const noexcept {
         const auto is_never_asked = [this](const Participant& node) {
-            return node.can_be_asked() && !worth_asking(node);
+            return node.can_be_asked() && !counts_on_asking(node);
         };
         const auto never_asked = refused_to_acquire() ? std::ranges::count_if(nodes_, is_never_asked) : 0;
         return it.granted + it.missing >= needed_ + static_cast<std::size_t>(never_asked);
@@ -640,7 +640,7 @@ private:
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
         const auto unasked =
-            std::ranges::count_if(nodes_, [this](const Participant& it) { return worth_asking(it); });
+            std::ranges::count_if(nodes_, [this](const Participant& it) { return counts_on_asking(it); });
         return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
     }
 
