@@ -207,7 +207,7 @@ void Link::disconnect(Clock::time_point now, std::error_code reason, const char*
     server.disconnected(*this, reason, words);
     if (!was_broken) fail({}, {});
     auto releases = std::exchange(pending(), {});
-    if (!was_ready()) releases.count_no_repeat();
+    if (!was_ready()) releases.undo_repeat_count();
     if (has_failed)  // before the releases are kept, so that no other group sends them to a failed server
         (void)detail::has_memory_for([&] { config_.failed({cause(), detail()}, now, network_.entropy()); });
     server.kept().keep(std::move(releases), is_blameless);

@@ -53,8 +53,8 @@ public:
         for_each_release_to_repeat([&](const PendingReply&) { ++number; });
         return number;
     }
-    /// Records that the releases do not count as sent again: the connection was never ready.
-    void count_no_repeat() noexcept {
+    /// Records that sending these releases does not count as a repeat: the connection was never ready.
+    void undo_repeat_count() noexcept {
         for (std::size_t i = 0; i < count(); ++i)
             if (pending(i).may_be_repeated() && pending(i).repeats > 0) --pending(i).repeats;
     }
@@ -62,14 +62,14 @@ public:
     void never_repeat(std::size_t except = 0) noexcept {
         for (auto i = except; i < count(); ++i) pending(i).repeats = max_release_repeats;
     }
-    /// Forgets the pending releases of one requester, and returns an object that repeats them instead.
+    /// Forgets the pending releases of one requester, and returns them as a list to be sent again.
     PendingReplies take_releases(const Requester& requester) {
         return take_if(
             [&](std::size_t i) { return pending(i).releases() && pending(i).requester == &requester; });
     }
 
     /// Forgets the pending releases that may be sent on another connection although this one is not broken,
-    /// and returns an object that repeats them instead. These releases have no requester, were not sent again
+    /// and returns them as a list to be sent again. These releases have no requester, were not sent again
     /// before, and do not follow a pending SET, which could be executed after them.
     PendingReplies take_repeatable_releases() {
         return take_if([this](std::size_t i) {
