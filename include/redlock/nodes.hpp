@@ -102,7 +102,7 @@ enum class Verb : std::uint8_t {
 /// *ticket* identifies a waiter there. If a resource is reserved for a woken waiter, its value is the ticket.
 ///
 /// - set_if_absent and set_and_count with queue terms are the attempt of a woken waiter. At the home node
-///   they first delete the reservation for the ticket, and the ticket, if it is still in the queue.
+///   they first delete the reservation for the ticket, and remove the ticket if it is still in the queue.
 /// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, its waiter leaves
 ///   the queue: the command removes this ticket.
 struct QueueTerms {

@@ -47,8 +47,8 @@ Flow PlaceInQueue::wait(Clock::time_point until) {
     return wait_within_limits();
 }
 
-/// If an attempt is due before the turn of this waiter comes, ends with `attempt`. `wake_` is `over` as long
-/// as there is no other reason to end.
+/// If an attempt is due before the turn of this waiter comes, ends with `attempt`. While the loop runs,
+/// `wake_` is `over`.
 Flow PlaceInQueue::wait_within_limits() {
     wake_ = Wake::over;
     if (!waiter_) waiter_ = nodes().waiter();
@@ -81,7 +81,7 @@ Flow PlaceInQueue::find_home() {
     const auto earlier = homes_ & ~(NodeSet{}.set() << home);
     listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
     if (listens_) co_return std::error_code{};
-    if (!may_stay) leave_queue();  // its home node, if any, has failed; so also if no other node is found
+    if (!may_stay) leave_queue();  // its home node, if any, has failed; another one may not be found
     co_await wait_for(AwaitedListen{waiter_.get(), homes_, &limits_, &listens_});
     if (!listens_) co_return std::error_code{};
     home_chosen_at_ = clock_.now();
@@ -126,9 +126,9 @@ Flow PlaceInQueue::ask_and_sleep() {
     }
     unsubscribed_ = false;
     former_tickets_[terms_.home].clear();
-    // True if another client is the cause of the attempt that may follow. It is after a refusal, because only
-    // its message wakes the waiter. A grant mostly means that the question itself has reserved the resource.
-    // But in a pause (WaiterTiming), the question has no `may_take`, and reserves nothing.
+    // True if another client is the cause of the attempt that may follow. After a refusal, only its message
+    // leads on from here. A grant mostly means that the question itself has reserved the resource. But in a
+    // pause (WaiterTiming), the question has no `may_take`, and reserves nothing.
     const bool by_another = answer.vote == Vote::refused || !timing_.may_reserve(now);
     if (answer.vote == Vote::refused) {
         turn_.place = answer.place;
@@ -264,8 +264,8 @@ void PlaceInQueue::lose_subscription() {
 }
 
 /// Disconnects from a home node that has failed or refuses to keep a queue. It can be the home node again
-/// after it has answered an attempt. Until then the ticket may stay in its queue. `why` and `words` are the
-/// answer of the node, and empty if there was none.
+/// after an attempt in which it has not failed. Until then the ticket may stay in its queue. `why` and
+/// `words` are the answer of the node, and empty if there was none.
 void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
     const auto home = waiter_->home();
     homes_.reset(home);

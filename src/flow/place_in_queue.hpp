@@ -32,8 +32,8 @@ namespace redlock::flow {
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
 ///               | node                                         | the node grants its question → reserved
 ///               |                                              | the node grants a question that must not
-///               |                                              | reserve (QueueTerms::may_take), because
-///               |                                              | another client has reserved it → woken
+///               |                                              | reserve (QueueTerms::may_take): a command
+///               |                                              | of another client has done so → woken
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it: its ticket is   | the attempt has reached the home node
@@ -66,8 +66,8 @@ public:
     /// Leaves the queue for good.
     void leave() noexcept;
 
-    /// Returns the ticket and the other queue terms of the next attempt, which deletes the reservation.
-    /// Returns null if the ticket may still be in the queue: the waiter keeps its place during the attempt.
+    /// Returns the ticket and the other queue terms of the next attempt, if it deletes the reservation, and
+    /// otherwise null. In the state queued, the waiter keeps its place during the attempt.
     const QueueTerms* terms() const noexcept { return attempt_deletes_reservation() ? &terms_ : nullptr; }
 
     /// Records the outcome of an attempt, and how long the attempt took.

@@ -42,9 +42,9 @@ public:
     /// Records the end of an attempt. The next one is due in 7 to 14 s.
     void end_attempt(Clock::time_point now);
 
-    /// Records, after end_attempt(), that another client has refused an attempt of the woken waiter, and how
-    /// long the attempt took. From the second call on, a *pause* begins. In the pause, a question must not
-    /// reserve the resource, and after an attempt that another client has caused, a message leads to none.
+    /// Records, after end_attempt(), that an attempt has found another holder although the resource was
+    /// reserved, and how long it took. From the second call on, a *pause* begins. In the pause, a question
+    /// must not reserve, and after an attempt that another client has caused, a message leads to none.
     void failed_when_reserved(ReservedBy by, Clock::duration took);
 
     /// Returns when an attempt is made whatever the home node reports.

@@ -3,9 +3,9 @@
 //
 // A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node because
 // the next probe is due, or because its outcome depends on the node (QuorumRound::needs()). If the round ends
-// before the connection is ready, the connection goes on with its handshake. A waiter that tries to come back
-// to its home node (waiting.hpp) begins a probe, too, if one is due. A clean-up is a probe only if a round
-// has left the node alone although one is due (Server::let_releases_probe()).
+// before the connection is ready, the connection goes on with its handshake. A waiter that tries a
+// node before its home node (waiting.hpp) begins a probe, too, if one is due. A clean-up is a probe only if a
+// round has left the node alone although one is due (Server::let_releases_probe()).
 //
 //     state   | meaning                                        | transitions
 //     --------+------------------------------------------------+---------------------------------------------

@@ -3,7 +3,7 @@
 // programs with their own Nodes use. docs/development.md says what a new verb needs.
 //
 // A verb has up to three forms. A form is the script that executes the command (or a plain SET), with the
-// keys and the arguments that the script takes, in their order. It mostly has the name of the script. The
+// keys and the arguments that the script takes, in their order. A form mostly has the name of its script. The
 // function form_of() (command_form.hpp) chooses the first form that the verb has and whose condition is met:
 //
 //     form     | used
@@ -90,7 +90,7 @@ struct VerbProperties {
     Verb verb{};
     VotesNeeded votes = VotesNeeded::quorum;
     KeyEffect effect = KeyEffect::none;
-    bool counts = false;  ///< The command uses the counters of holders that the server keeps.
+    bool counts = false;  ///< The command counts a holder, or raises a count, for the fencing token.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     const Form* simple = nullptr;  ///< null if there is none; `general` always exists
