@@ -113,9 +113,9 @@ Flow Attempt::run() {
 // ---- The fencing token
 //
 // Each node counts the holders of a resource, and grants a lock with its new count. The token is the largest
-// of these counts, once a majority of the nodes has counted up to it. docs/protocol.md has the reasons.
+// of these counts, once a majority of the nodes has at least this count. docs/protocol.md has the reasons.
 //
-// A node refuses to raise its count to one that is ahead of its wall clock by more than a day and twice
+// A node refuses to raise its count to one that is ahead of its wall clock by more than a day plus twice
 // NodesOptions::quarantine.
 //
 // In these functions, `tally` has the votes of the round that acquired, and `raised` those of a round that
@@ -131,7 +131,7 @@ std::uint64_t largest_count(const Tally& tally) {
     return result;
 }
 
-/// Returns the nodes that granted with the count `fence`.
+/// Returns the nodes that granted with exactly the count `fence`.
 NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
     NodeSet result;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -145,7 +145,7 @@ bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
 }
 
-/// Counts unknown votes of these nodes as grants, because they have returned the count with their grants. But
+/// Counts unknown votes of these nodes as grants, because they have returned the token with their grants. But
 /// a node whose server has voted for another node has no vote.
 void grant_unknown(Tally& raised, const NodeSet& counted) {
     for (std::size_t node = 0; node < raised.size(); ++node)
@@ -156,8 +156,8 @@ void grant_unknown(Tally& raised, const NodeSet& counted) {
 /// Corrects the votes in `tally` after nodes have refused the token. If a node has reported its own count,
 /// this count replaces the one that came with its grant. (They can differ if the lock is shared, because the
 /// node may have counted other readers meanwhile.) A node that has lost the key of this client no longer
-/// grants. The votes of the nodes that had counted up to the token are rejected, because their counts are
-/// wrong.
+/// grants. The votes of the nodes that had counted exactly the token are rejected, because their counts
+/// are wrong.
 void correct_votes(Tally& tally, const Tally& raised, const NodeSet& counted) {
     for (std::size_t node = 0; node < tally.size(); ++node) {
         if (own_count_in_refusal(raised[node]))

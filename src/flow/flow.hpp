@@ -1,7 +1,7 @@
 // Flows: the coroutines in which the algorithm is written. If a flow needs a round (nodes.hpp) or a pause, it
-// suspends. The code that runs it, the *front*, makes the round or the pause, and resumes the flow. If nobody
-// awaits the replies to a command, the flow itself has it sent (Steps::send(), or describe_holder() for a
-// holder description).
+// suspends. The code that runs it, the *front*, makes the round or the pause, and resumes the flow. Some
+// commands whose replies nobody awaits are sent by the flow itself (Steps::send(), or describe_holder() for a
+// holder description). The release of unlock() is a round as any other.
 //
 // A flow blocks in two cases only. A release waits until a watchdog in another thread has ended an extension
 // (ReleaseLock). With the blocking front, a command whose replies nobody awaits waits for a moment if
@@ -186,8 +186,8 @@ struct Turn {
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
     const RoundLimits* limits;        ///< their deadline and stop say when the flow goes on without a turn
     Clock::time_point attempt_due{};  ///< when an attempt is made even if the turn has not come
-    /// The last report of the home node. If the wait ends without a turn, the front computes the place of
-    /// this waiter from the last report to any waiter for the resource.
+    /// The place of this waiter: as the home node has reported it last or, after a wait that has ended
+    /// without a turn, as the front has computed it from the last report to any waiter for the resource.
     std::optional<QueuePlace> place{};
     bool has_come = false;  ///< The front writes whether it is the turn of this waiter.
 };
@@ -281,8 +281,8 @@ private:
 /// The memory for all frames of any operation. The tests check that it suffices.
 inline constexpr std::size_t memory_of_frames = 2048;
 
-/// An operation of the blocking front. Its frames, and its votes on up to five nodes, need no heap: there is
-/// room for the votes of an attempt and of its release, with 64 bytes each for what is stored beside a Tally.
+/// An operation of the blocking front. Its frames need no heap, nor do the votes of five nodes on an attempt
+/// and its release. The 64 bytes are for the instants of a RoundResult, the header, and the alignment.
 using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.

@@ -47,8 +47,8 @@ inline bool worth_retrying(const Result& result) {
 
 /// Returns when the pause before the next attempt ends at the latest: at the later one of two instants.
 ///
-/// - The deadline minus twice the time of the last attempt, or minus 1 ms if that is longer. So the attempt
-///   has time to end. For example, if the last one took 20 ms, this instant is 40 ms before the deadline.
+/// - The deadline minus twice the time of the last attempt, but at least 1 ms. So the attempt has time to
+///   end. For example, if the last one took 20 ms, this instant is 40 ms before the deadline.
 /// - The middle of the time until the deadline. So slow nodes have time to recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {

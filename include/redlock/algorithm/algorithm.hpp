@@ -109,8 +109,8 @@ inline Request withdraw_request(Resources resource, const QueueTerms& terms, std
             .to = NodeSet{}.set(node)};
 }
 
-// ---- What follows from the votes on these requests, and operations that block. They are for programs
-// without a Lock, such as `redlock release`, and are in src/flow/lease.cpp.
+// ---- The functions that a Lock and its watchdog use on a lease, and release() for programs without a Lock.
+// They are in src/flow/lease.cpp.
 
 /// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes the text if `ttl` is
 /// zero. Sends until `deadline` at the latest, does not wait for the replies, and swallows every failure,
