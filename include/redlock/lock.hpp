@@ -45,12 +45,12 @@
 //                 allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. A watchdog calls two kinds of functions: LockOptions::on_lost,
-// and each std::stop_callback on lost(). They run in threads of the watchdog, with one exception: if extend()
-// finds that the lock is lost, it runs each std::stop_callback in the thread of its caller. All these
-// functions may release or destroy the lock, although it may belong to another thread. A thread in a function
-// of this library, or in a function that the library has called, must not be ended by pthread_cancel() or
-// pthread_exit(): the process would end. A std::stop_token ends a wait.
+// the same resource, and may share one Nodes. If a lock with a watchdog is lost, each std::stop_callback on
+// lost() runs in the thread that has found the loss: a thread of the watchdog, or that of extend(). Then
+// LockOptions::on_lost runs in a thread of the watchdog. All these functions may release or destroy the lock,
+// whichever thread it belongs to. A thread in a function of this library, or in a function that the library
+// has called, must not be ended by pthread_cancel() or pthread_exit(): the process would end. A
+// std::stop_token ends a wait.
 //
 // After fork() the lock belongs to the parent, and is free in the child.
 //
@@ -123,8 +123,8 @@ public:
     /// Releases the lock as unlock() does.
     ~Lock();
 
-    /// Takes over the other lock. Afterwards `other` is free. Its functions that acquire fail with
-    /// std::errc::invalid_argument until another lock is assigned to `other`.
+    /// Takes over the other lock. Afterwards `other` is free, but its functions that acquire fail with
+    /// std::errc::invalid_argument until another lock is assigned to it.
     Lock(Lock&& other) noexcept = default;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
@@ -141,9 +141,8 @@ public:
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
     /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout each. Usually it
-    ///   needs none. It needs one if the nodes have counted different numbers of holders, and one more for
-    ///   each node whose number is wrong. A majority must be right, so these are at most (N + 1) / 2 rounds
-    ///   (rounded down).
+    ///   needs none, and at most (N + 1) / 2 (rounded down). It needs one if the nodes have counted different
+    ///   numbers of holders, and one more for each number that is wrong.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
@@ -200,11 +199,11 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
-    /// not ended by the end of the call, and the result is `no_quorum` or less than a majority has answered,
-    /// the lock is unconfirmed, and release() can be called again. Otherwise it is free. (Fewer answers can
-    /// also lead to `lost`: for example, a bare majority had the key, one of these nodes has lost it, and the
-    /// others do not answer.)
+    /// In every case valid() is false from now on, and the lock is not extended any more. It is free then,
+    /// except in one case: it is unconfirmed, and release() can be called again, if the validity has not
+    /// ended by the end of the call, and the result is `no_quorum` or less than a majority has answered.
+    /// (Fewer answers can also lead to `lost`: for example, a bare majority had the key, one of these nodes
+    /// has lost it, and the others do not answer.)
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). But if the watchdog has found the loss before, its

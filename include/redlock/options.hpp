@@ -125,8 +125,8 @@ struct LockOptions {
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
     ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms, or a hundredth of the
-    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, the
-    ///    report makes valid() false, although 5 ms of the validity are left.
+    ///    ttl if this is less, allow for the time that the thread needs to wake up. The report does not
+    ///    change valid(). But if `margin` is 0, no time is left for work, so the report makes valid() false.
     /// 2. An extension found that so many nodes have lost the key that the others are no majority. The report
     ///    comes at once, and valid() is false, whatever the margin.
     ///
@@ -138,7 +138,7 @@ struct LockOptions {
     /// releases the lost acquisition only. If the Lock has acquired again, the new acquisition stays.
     ///
     /// If a std::stop_callback on lost() releases or destroys the lock in the watchdog's thread, the function
-    /// is not called. If any other thread releases or destroys the lock, even the one that called extend(),
+    /// is not called. If any other thread releases or destroys the lock (in case 2 also that of extend()),
     /// the function can still begin or be running afterwards. The objects that it uses must live longer than
     /// the watchdog, whose destructor waits for the function.
     std::function<void(const Result&)> on_lost{};
