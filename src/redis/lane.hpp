@@ -17,7 +17,7 @@
 //     state   | meaning                                  | transitions
 //     --------+------------------------------------------+-------------------------------------------------
 //     new     | in the inbox; the leading thread has not | the leading thread begins it → active, or ended
-//             | seen it                                  | if it could not begin
+//             | seen it                                  | if it cannot; its thread takes it back → gone
 //     active  | the leading thread makes it              | its last step, or an exception → ended;
 //             |                                          | its thread has left → ended
 //     ended   | the leading thread has no step left to   | the leading thread wakes its thread → done
@@ -51,8 +51,8 @@
 //        the round  | what happens to it                   | what the thread reports of its nodes
 //        -----------+--------------------------------------+--------------------------------------------
 //        is new     | The thread takes it back.            | nothing was sent
-//        any other  | It belongs to the leading thread     | the command may have been sent, so a release
-//                   | (rule 8), which is woken.            | follows in a round of its own
+//        any other  | The leading thread is woken, and     | the command may have been sent, so a release
+//                   | owns it (rule 8).                    | follows in a round of its own
 //
 //    A new round that must be sent (rule 7) is under "any other". The reported cause is "timed out", or
 //    "deadline" if that has passed, or "not awaited" if a thread of a watchdog waits for no replies.
@@ -119,9 +119,9 @@ public:
              Patience patience = Patience::with_grace);
 
     const detail::Unanswered& unanswered() const noexcept { return unanswered_; }
-    /// Returns how many nodes had no connection, for want of a descriptor, when a leading thread last had no
-    /// active round to hand over to (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s
-    /// ago, so that the lane is tried again.
+    /// Returns how many nodes had no connection, for want of a descriptor, when hand_over() last found no
+    /// active round (NodeGroup::count_unconnected()). Returns 0 if that was more than 10 s ago, so that the
+    /// lane is tried again.
     std::size_t unconnected() const noexcept {
         return unconnected_ > 0 && network_.clock().now() < unconnected_until_.load() ? unconnected_.load()
                                                                                       : 0;
