@@ -289,23 +289,25 @@ bool Lane::make_pass(Asker& own) {
     // Before the inbox is taken, because the thread of a round that comes after that uses the wakeup.
     if (kind_ == Kind::shared) make_wakeup();
     begin_new_rounds(&own);
-    const auto until = write();
+    auto until = write();
     if (wake_ended(&own)) return true;
-    if (!receive(own, until)) poll(until);
+    // Nobody can join the only round of a private lane, and nothing is collected there, so it needs no other
+    // pass.
     do {
+        if (!receive(own, until)) poll(until);
         advance_overdue(last_read_);
         (void)advance_ready();
-    } while (receive(own, own.until));
-    if (!is_private_ || !own.has_ended) return false;
+        until = own.until;
+    } while (is_private_ && !own.has_ended);
+    if (!is_private_) return false;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
     return wake_ended(&own);
 }
 
-/// If the only round waits for one reply only, waits for it. Nobody can join meanwhile, and nothing is
-/// collected, so the leading thread need not begin another pass. Returns false, without blocking, in all
-/// other cases.
+/// If the only round waits for one reply only, waits for it. Returns false, without blocking, in all other
+/// cases.
 bool Lane::receive(Asker& own, Clock::time_point until) {
-    if (!is_private_ || own.has_ended || !own.round->try_blocking_receive(until)) return false;
+    if (!is_private_ || !own.round->try_blocking_receive(until)) return false;
     last_read_ = own.round->now();
     return true;
 }
