@@ -148,8 +148,9 @@ void Node::add_late_replies(detail::LateReplies& late) const {
 }
 
 bool Node::lacks_connection() const noexcept {
+    if (!had_shortage_) return false;
     const auto* const current = current_link();
-    return had_shortage_ && !(current && current->ready());
+    return !current || !current->ready();
 }
 
 // ---- Silence
