@@ -143,8 +143,9 @@ bool RoundDriver::try_blocking_receive(Clock::time_point until) {
 
 /// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
-    if (contacts_[node].node->cluster() && follow_servers(node)) return;
-    auto& connection = *contacts_[node].connection;
+    auto& contact = contacts_[node];
+    if (contact.node->cluster() && follow_servers(node)) return;
+    auto& connection = *contact.connection;
     if (round_.is_connecting(node)) {
         // The run id identifies the server. fetch_run_id() does nothing if the command needs no run id, or if
         // the run id is known. While it is being fetched, the connection is not ready, so may_send() is
@@ -153,7 +154,7 @@ void RoundDriver::proceed(std::size_t node) {
         if (connection.may_send(round_.effect(), now_)) {
             if (fail_if_duplicate(node)) return;
             round_.on_sent(node);
-            if (!contacts_[node].awaits_reply) send(node);  // otherwise it was queued by join()
+            if (!contact.awaits_reply) send(node);  // otherwise it was queued by join()
         } else if (connection.ready()) {
             round_.on_held_back(node);
         }
@@ -179,10 +180,10 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 /// is sent to a node for the second time says so.
 void RoundDriver::send(std::size_t node) {
     const auto requests = round_.requests();
-    contacts_[node].awaits_reply = true;
-    const bool asking = contacts_[node].asking;
+    auto& contact = contacts_[node];
+    contact.awaits_reply = true;
     // ASKING has an entry of its own in front.
-    contacts_[node].first_number = contacts_[node].connection->pending().next_number() + (asking ? 1 : 0);
+    contact.first_number = contact.connection->pending().next_number() + (contact.asking ? 1 : 0);
     if (requests.size() == 1) {
         auto of_node = command();
         QueueTerms queue{};
@@ -191,14 +192,14 @@ void RoundDriver::send(std::size_t node) {
             queue.only_passes_on = queue.only_passes_on || round_.is_repeated(node);
             of_node.queue = acquires(of_node.verb) && node != queue.home ? nullptr : &queue;
         }
-        return contacts_[node].connection->send({&of_node, 1}, *this, round_.awaits_answers(), &command_,
-                                                asking);
+        return contact.connection->send({&of_node, 1}, *this, round_.awaits_answers(), &command_,
+                                        contact.asking);
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < round_.requests().size(); ++i)
         if (round_.lacks_vote(node, i)) commands.push_back(requests[i].command);
-    contacts_[node].connection->send(commands, *this, round_.awaits_answers());
+    contact.connection->send(commands, *this, round_.awaits_answers());
 }
 
 /// One server must not have two votes (rule D8 in docs/rules.md). If it already answers for another node in
@@ -234,7 +235,8 @@ void RoundDriver::take_answers(std::size_t node) {
 
 /// Reports the answer to the round as a vote. Returns true if another answer may have arrived already.
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
-    auto& connection = *contacts_[node].connection;
+    auto& contact = contacts_[node];
+    auto& connection = *contact.connection;
     const auto& reply = answer.reply;
     if (answer.is_form_refused(reply)) {
         // The connection has recorded the refusal, so it chooses another form now (Connection::send()). Of
@@ -245,20 +247,19 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
-    const bool redirected = contacts_[node].node->cluster() && reply.kind == detail::Reply::Kind::error &&
+    const bool redirected = contact.node->cluster() && reply.kind == detail::Reply::Kind::error &&
                             detail::parse_redirection(reply.text).has_value();
     if (redirected && follow_redirection(node, answer)) return false;
     auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
     if (redirected) vote.cause = Errc::server_busy;
-    const bool is_former =
-        contacts_[node].node->config().has_sentinels() && may_be_replaced(vote.cause, reply);
+    const bool is_former = contact.node->config().has_sentinels() && may_be_replaced(vote.cause, reply);
     if (is_former || vote.cause == Errc::unexpected_reply) {
         connection.fail(is_former ? Errc::connection_failed : Errc::unexpected_reply,
                         connection.quoted(reply.text));
         fail(node, connection.cause(), connection.detail(), /*maybe_executed=*/!is_former);
         return false;
     }
-    if (!round_.has_replied(node)) contacts_[node].node->server().succeeded();
+    if (!round_.has_replied(node)) contact.node->server().succeeded();
     auto text = vote.cause ? connection.quoted(reply.text) : std::string{};
     if (const auto hint = detail::hint_for(reply); vote.cause && !redirected && !hint.empty())
         text += "; " + std::string{hint};
@@ -267,7 +268,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     // A name or a proxy may lead to a new master by now, but only a new connection.
     if (vote.cause == Errc::read_only) connection.fail(vote.cause, text);
     const bool last = round_.on_vote(node, vote, std::move(text), now_);
-    contacts_[node].awaits_reply = !last;
+    contact.awaits_reply = !last;
     if (last) leave(node);
     return !last;
 }
@@ -356,21 +357,21 @@ void RoundDriver::report_left_alone(std::size_t node) {
 
 /// Does not wait any more for the replies that have not come. When they come, they are late.
 void RoundDriver::stop_awaiting(std::size_t node) noexcept {
-    if (contacts_[node].awaits_reply)
-        contacts_[node].connection->pending().stop_awaiting(*this, contacts_[node].first_number,
-                                                            round_.requests().size());
-    contacts_[node].awaits_reply = false;
+    auto& contact = contacts_[node];
+    if (contact.awaits_reply)
+        contact.connection->pending().stop_awaiting(*this, contact.first_number, round_.requests().size());
+    contact.awaits_reply = false;
 }
 
 /// Leaves the connection. Replies that have not arrived are late from now on. If the node has timed out on a
 /// connection that was ready, this drains (connection_choice.hpp).
 void RoundDriver::leave(std::size_t node, bool timed_out) noexcept {
-    if (!contacts_[node].connection) return;
+    auto& contact = contacts_[node];
+    if (!contact.connection) return;
     stop_awaiting(node);
-    contacts_[node].connection->leave(*this);
-    if (timed_out && contacts_[node].connection->was_ready())
-        contacts_[node].connection->start_draining(now_);
-    contacts_[node].connection = nullptr;
+    contact.connection->leave(*this);
+    if (timed_out && contact.connection->was_ready()) contact.connection->start_draining(now_);
+    contact.connection = nullptr;
 }
 
 }  // namespace redlock
