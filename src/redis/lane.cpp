@@ -294,7 +294,10 @@ bool Lane::make_pass(Asker& own) {
     // Nobody can join the only round of a private lane, and nothing is collected there, so it needs no other
     // pass.
     do {
-        if (!receive(own, until)) poll(until);
+        if (is_private_ && own.round->try_blocking_receive(until))
+            last_read_ = own.round->now();
+        else
+            poll(until);
         advance_overdue(last_read_);
         (void)advance_ready();
         until = own.until;
@@ -302,14 +305,6 @@ bool Lane::make_pass(Asker& own) {
     if (!is_private_) return false;
     (void)write();  // sends releases again if a connection has broken, before wake_ended() looks for them
     return wake_ended(&own);
-}
-
-/// If the only round waits for one reply only, waits for it. Returns false, without blocking, in all other
-/// cases.
-bool Lane::receive(Asker& own, Clock::time_point until) {
-    if (!is_private_ || !own.round->try_blocking_receive(until)) return false;
-    last_read_ = own.round->now();
-    return true;
 }
 
 /// Makes the lane private if `own` is the only round, and nobody may join now. Nothing changes this while the

@@ -171,7 +171,6 @@ private:
     bool advance_ready() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
-    bool receive(Asker& own, Clock::time_point until);
     void poll(Clock::time_point until);
     /// Returns true if the round of another thread may come now. If not, the lane can be private.
     bool may_be_joined_locked() const noexcept { return kind_ == Kind::shared || unanswered_.any_bound(); }
