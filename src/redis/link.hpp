@@ -136,7 +136,7 @@ public:
     Rest rest() const noexcept;
 
 private:
-    // If the connection is broken, only says whether Server::draining() counts it.
+    // A broken connection that is not `current` here is still counted in Server::draining().
     enum class State : std::uint8_t { current, draining, silent };
 
     bool is_newly_silent(Clock::time_point now) const noexcept;

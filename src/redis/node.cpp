@@ -10,11 +10,11 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
-/// Calls drop_unused() so that an empty connection is used again. The next sweep() drops what drop_former()
+/// Calls tidy_up() so that an empty connection is used again. The next sweep() drops what drop_former()
 /// breaks.
 Server::Health Node::refresh(Clock::time_point now) {
     (void)check_silence(now);
-    drop_unused(now);
+    tidy_up(now);
     drop_former();
     return config_.server->health(now);
 }
@@ -158,7 +158,7 @@ bool Node::lacks_connection() const noexcept {
 bool Node::check_silence(Clock::time_point now) {
     bool any_releases = false;
     for_each_link([&](Link& it) { any_releases = it.check_silence(now) || any_releases; });
-    if (any_releases) limit_draining();
+    if (any_releases) limit_draining();  // because sweep() can begin a connection, as join() does
     if (any_releases || std::ranges::any_of(links_, &Link::broken)) sweep(now);
     return any_releases;
 }
@@ -186,7 +186,7 @@ void Node::sweep(Clock::time_point now, bool sends_kept) {
                 it.fail_users(now);
                 any_left = any_left || it.users() == 0;
             });
-        drop_unused(now);
+        tidy_up(now);
         // In a shortage, further attempts would fail, too, one after the other and for ever.
         again = sends_kept && (first || !had_shortage_) && repeat_releases(now);
     }
@@ -203,7 +203,7 @@ bool Node::are_current() const noexcept {
 }
 
 /// Drops the connections that are over. If there is no current one, an empty draining one is current again.
-void Node::drop_unused(Clock::time_point now) {
+void Node::tidy_up(Clock::time_point now) {
     if (are_current()) return;
     if (!current_link())
         for (const auto& it : links_)

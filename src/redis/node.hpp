@@ -12,7 +12,7 @@
 //     a round chooses a server of the Cluster      | binding_command_of(), trusted()
 //     in each pass, after the rounds were          | write_collected(), append_poll_entries(), then
 //     continued                                    | take_ready() for each connection that is ready
-//     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of them
+//     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of the last two
 //     a round has ended                            | add_late_replies()
 //     the leading thread stops leading             | write_all(), lacks_connection()
 //     in the background, in each pass of a loop    | check_silence()
@@ -42,8 +42,8 @@
 
 namespace redlock {
 
-/// The largest number of draining connections of one group to a node, see Node::limit_draining(). Without a
-/// limit, a silent node could take all descriptors of the process.
+/// The limit of the draining connections to a node: of one group and, less strictly, of all groups together
+/// (Node::limit_draining()). Without it, a silent node could take all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
@@ -86,7 +86,7 @@ public:
     const detail::PendingReply* binding_command_of(std::string_view owner) const noexcept;
 
     /// Prepares the node for a round, and returns its health. Reads silent connections (check_silence()), and
-    /// uses an empty draining one again (drop_unused()). If Sentinels name the server, breaks connections to
+    /// uses an empty draining one again (tidy_up()). If Sentinels name the server, breaks connections to
     /// a former master.
     Server::Health refresh(Clock::time_point now);
 
@@ -153,7 +153,7 @@ private:
     void sweep(Clock::time_point now, bool sends_kept = true);
     bool has_to_sweep() const noexcept;
     bool are_current() const noexcept;
-    void drop_unused(Clock::time_point now);
+    void tidy_up(Clock::time_point now);
     bool repeat_releases(Clock::time_point now);
 
     // Constant after construction.
@@ -164,7 +164,7 @@ private:
     std::uint64_t master_ = 0;  // Server::learn_master() when this object has looked last
     // The oldest is the first. Only Link::progress(), check_silence() and fail_users() continue rounds. A
     // loop that calls one of them must be for_each_link(), because a round that continues may append a Link.
-    // No round removes a Link: only drop_unused() and close_connections() do.
+    // No round removes a Link: only tidy_up() and close_connections() do.
     std::vector<std::unique_ptr<Link>> links_{};
     // The connection that was dropped last was broken by a shortage, and none was begun since.
     bool had_shortage_ = false;
