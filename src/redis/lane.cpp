@@ -22,8 +22,8 @@ enum class Lane::Waited : std::uint8_t {
     not_yet,
     until_it_leads,
     until_it_is_done,
-    in_vain,           ///< The thread has left. The leading thread makes the rest of the round.
-    and_was_not_sent,  ///< The thread has taken its round back.
+    left,       ///< The thread has left its round to the leading thread, which makes the rest of it.
+    took_back,  ///< The thread has taken its round back.
 };
 
 /// A round and the thread that asks for it. The leading thread is a second user of the object while it
@@ -76,7 +76,7 @@ public:
     void notify() noexcept { changed_.notify_one(); }
     bool has_left() noexcept {
         const std::lock_guard guard{mutex_};
-        return waited_ == Waited::in_vain;
+        return waited_ == Waited::left;
     }
 
     // The arguments of ask(), or copies.
@@ -134,10 +134,10 @@ bool Lane::ask(std::span<const Request> requests, const RoundLimits& limits, std
         waited = sleep(*own, is_first, start, patience);
     }
     if (waited == Waited::until_it_leads) lead(*own);
-    if (waited == Waited::in_vain) (void)own.release();  // it belongs to the leading thread now
-    if (waited == Waited::in_vain || waited == Waited::and_was_not_sent) {
+    if (waited == Waited::left) (void)own.release();  // it belongs to the leading thread now
+    if (waited == Waited::left || waited == Waited::took_back) {
         const auto now = network_.clock().now();
-        report_left(requests, tallies, waited == Waited::in_vain,
+        report_left(requests, tallies, waited == Waited::left,
                     patience == Patience::none ? Errc::not_awaited
                     : now < limits.deadline    ? Errc::timed_out
                                                : Errc::deadline);
@@ -207,7 +207,7 @@ auto Lane::sleep(Asker& own, bool is_first, Clock::time_point start, Patience pa
     }
     const auto end = start + std::min(time_left, longest) + grace;
     if (waited == Waited::not_yet) waited = own.sleep_for(end - network_.clock().now());
-    // The process may have been suspended. Then the leading thread needs this time to read what has come
+    // The process may have been suspended. Then the leading thread needs the grace to read what has come
     // meanwhile.
     const bool overslept = network_.clock().now() - end >= grace;
     if (waited == Waited::not_yet && overslept) waited = own.sleep_for(grace);
@@ -231,18 +231,18 @@ auto Lane::leave(Asker& own, bool leading_thread_is_late) -> Waited {
     {
         const std::lock_guard guard{mutex_};
         const bool takes_back = own.is_new && !own.must_be_sent();
-        const auto left = takes_back ? Waited::and_was_not_sent : Waited::in_vain;
-        if (const auto waited = own.end_sleep(left); waited != left) return waited;
+        const auto reason = takes_back ? Waited::took_back : Waited::left;
+        if (const auto waited = own.end_sleep(reason); waited != reason) return waited;
         if (leading_thread_is_late) stalled_ = true;
         if (takes_back) {
             inbox_.remove(own);
-            return left;
+            return reason;
         }
         unanswered_.leave(own.requests);
         wakeup = wakeup_.get();
     }
     if (wakeup) wakeup->wake();
-    return Waited::in_vain;
+    return Waited::left;
 }
 
 /// Reports what is known of a round that was left.
