@@ -288,7 +288,7 @@ public:
         }
         const auto request = request_of_next_reply(node);
         record(node, request, vote, std::move(detail), now);
-        if (!vote.executed) tallies_[request][node].sent = false;
+        if (!vote.maybe_executed) tallies_[request][node].sent = false;
         ++it.next_reply;
         it.replied = true;
         return end_if_complete(node);

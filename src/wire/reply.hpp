@@ -42,7 +42,7 @@ struct NodeVote {
     std::error_code cause{};
     std::uint64_t count = 0;
     QueuePlace place{};
-    bool executed = true;  ///< false if the reply shows that the node has executed nothing
+    bool maybe_executed = true;  ///< false if the reply shows that the node has executed nothing
 };
 
 /// Returns the text before the first `separator`, and removes both from `rest`. Without a separator, returns
@@ -170,7 +170,7 @@ inline NodeVote error_to_vote(const Command& command, const Reply& error) noexce
     const bool refused = needs_our_key && is_about_the_key;
     return {.vote = refused ? Vote::refused : Vote::unknown,
             .cause = cause_of(error),
-            .executed = !executes_nothing(error)};
+            .maybe_executed = !executes_nothing(error)};
 }
 
 /// Returns the vote that a script has given by returning this number. ReplyForm in verbs.hpp describes the

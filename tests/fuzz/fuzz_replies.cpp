@@ -246,14 +246,14 @@ private:
         const auto& command = commands_[which];
         const auto& answer = answers_[which].reply;
         const bool scripted = answers_[which].script != nullptr;
-        const auto [vote, cause, count, place, executed] = detail::to_vote(command, answer, scripted);
+        const auto [vote, cause, count, place, maybe_executed] = detail::to_vote(command, answer, scripted);
         if (expected_.ambiguous())
             require(vote != Vote::granted || could_grant(command, scripted), "granted in so many words");
         else
             require(vote == vote_of(command, scripted, expected_.answers().at(which)),
                     "the vote is what the server replied");
         require(count == 0 || vote != Vote::unknown, "a count comes with a vote");
-        require(executed || vote == Vote::unknown, "no vote without an execution");
+        require(maybe_executed || vote == Vote::unknown, "no vote without an execution");
         if (!config_.endpoint.password.empty()) require_no_secret(client_.quoted(answer.text));
         if (cause != Errc::unexpected_reply) return;
         client_.fail(Errc::unexpected_reply, client_.quoted(answer.text));
