@@ -141,8 +141,8 @@ public:
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
     /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout each. Usually it
-    ///   needs none, and at most (N + 1) / 2 (rounded down). It needs one if the nodes have counted different
-    ///   numbers of holders, and one more for each number that is wrong.
+    ///   needs none, and at most (N + 1) / 2 (rounded down): one if the nodes have counted different numbers
+    ///   of holders, and one more for each wrong number, which only a minority may have.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
