@@ -399,9 +399,8 @@ public:
     /// not call next() before the end of the wait. Returns false if the events may cause another step, or an
     /// earlier end of the wait.
     bool goes_on_waiting() const noexcept {
-        // A phase that asks untrusted nodes asks all of them before the wait. The others may have further
-        // nodes to ask. If the round awaits only connecting nodes, next() may have to limit their time (case
-        // 3).
+        // A phase that asks untrusted nodes asks all of them before the wait. Other phases may ask more. If
+        // the round awaits only connecting nodes, next() may have to limit their time (case 3).
         return !asks_trusted_nodes() && !awaits_only_connecting() && next_deadline().has_value();
     }
 
