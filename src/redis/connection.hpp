@@ -118,7 +118,8 @@ public:
     /// slot is being moved then executes it. ASKING holds for one command, so a script is sent whole.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true,
               detail::CommandForEachNode* for_each_node = nullptr, bool asking = false);
-    /// Returns true if any bytes are queued, collected, or not accepted by the socket yet.
+    /// Returns true if the connection is not broken, and bytes are queued, collected, or not accepted by the
+    /// socket yet.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
@@ -164,7 +165,7 @@ public:
     /// Changes the state to broken. Without a cause, the node has not failed: this process ends the
     /// connection. Discards the bytes that the kernel has not sent yet. After a plain close(), the kernel
     /// could still send them a long time later. If the connection is broken already, only replaces the cause
-    /// and the detail.
+    /// and the detail. The users are not told: Node::sweep() does that.
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.

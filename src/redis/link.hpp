@@ -55,7 +55,7 @@ enum class Rest : std::uint8_t {
     /// A release has no reply, and a device on the way may have forgotten the connection. check_silence() of
     /// the node should be called after a node_timeout.
     unconfirmed,
-    unsent  ///< The sockets have not accepted all bytes.
+    unsent  ///< Bytes are queued, collected, or not accepted by a socket (Connection::unsent()).
 };
 
 class Link final : public Connection {
@@ -91,6 +91,8 @@ public:
     /// present instant, read after the wait, or `now` without a clock. If memory runs out, the connection
     /// breaks, or the next call does the rest.
     Clock::time_point progress(Clock::time_point now, Clock* clock = nullptr);
+    /// Returns true if write_if_due() has something to do.
+    bool has_collected() const noexcept { return collected() > 0 || collected_since_ != Clock::never(); }
     /// Writes the collected commands if it is time, or if `all` is true. The connection may break.
     void write_if_due(Clock::time_point now, bool all);
     /// Returns when to call write_if_due() again at the latest.
@@ -102,8 +104,8 @@ public:
     /// the keys of its pending commands have expired, the connection is over as soon as it has no users. If
     /// it was never ready, the next connection tries another address (Server::leave_address()).
     void start_draining(Clock::time_point since) noexcept;
-    /// If the connection drains, is empty and in order, makes it the current one, and returns true. Requires
-    /// that there is no current one.
+    /// If the connection drains, is empty, and may still be used, makes it the current one, and returns true.
+    /// Requires that there is no current one.
     bool reuse(Clock::time_point now) noexcept;
     /// Returns true if the connection has no users and no further use. It is then broken, or drains and is
     /// empty, hangs, or has drained for too long.

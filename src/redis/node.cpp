@@ -10,8 +10,8 @@ namespace redlock {
 
 using detail::ConnectionChoice;
 
-/// Calls tidy_up() so that an empty connection is used again. The next sweep() drops what drop_former()
-/// breaks.
+/// Reads the health last, because check_silence() may record a failure. Calls tidy_up() so that an empty
+/// connection is used again. The next sweep() drops what drop_former() breaks.
 Server::Health Node::refresh(Clock::time_point now) {
     (void)check_silence(now);
     tidy_up(now);
@@ -27,7 +27,8 @@ Link* Node::current_link() const noexcept {
     return it == links_.end() ? nullptr : it->get();
 }
 
-/// Returns the draining connection that has a pending command which this command must follow, or null.
+/// Returns the draining connection that has a pending command which this command must follow, or null. There
+/// is one at most, because all commands of an owner follow each other.
 Link* Node::link_to_follow(const Command& command) const noexcept {
     const auto it = std::ranges::find_if(links_, [&](const auto& link) {
         return link->is_draining() && link->pending().must_be_followed_by(command);
@@ -61,7 +62,9 @@ JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed
         case ConnectionChoice::Connection::draining: current = draining; break;
         case ConnectionChoice::Connection::current: break;
         case ConnectionChoice::Connection::fresh:
-            if (current) current->start_draining(now);  // first, so that the new one tries another address
+            // First, because there is one current connection. If it was never ready, the new one tries
+            // another address.
+            if (current) current->start_draining(now);
             current = &begin_link(now);
             limit_draining();
     }
@@ -69,6 +72,7 @@ JoinedLink Node::join(const Command& command, Clock::time_point now, bool needed
     return {current, choice.worth_waiting_for};
 }
 
+/// Begins the current connection. Requires that there is none.
 Link& Node::begin_link(Clock::time_point now) {
     auto fresh = std::make_unique<Link>(config_, network_, now, options_.index);
     fresh->set_collecting(options_.collects);
@@ -127,7 +131,7 @@ Clock::time_point Node::blocking_receive(Link& link) {
 Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
     // This function is called in each pass. Mostly there is nothing to do. If nothing has to be swept, all
     // links are current, so there is one at most.
-    if (!has_to_sweep() && (links_.empty() || links_.front()->collected() == 0)) return Clock::never();
+    if (!has_to_sweep() && (links_.empty() || !links_.front()->has_collected())) return Clock::never();
     for (const auto& it : links_) it->write_if_due(now, all);
     sweep(now);  // may send releases again on another connection
     auto next = Clock::never();
@@ -179,7 +183,7 @@ void Node::give_up_unwritten(Clock::time_point now) {
 /// (Link::disconnect()), and because the releases on a ready one count their repetitions.
 void Node::sweep(Clock::time_point now, bool sends_kept) {
     for (bool again = has_to_sweep(), first = true; again; first = false) {
-        // A user that leaves may break another connection, so this goes on until no user has left.
+        // A user that leaves may break another connection, so this goes on as long as users leave.
         for (bool any_left = true; std::exchange(any_left, false);)
             for_each_link([&](Link& it) {
                 if (!it.broken() || it.users() == 0) return;
@@ -187,7 +191,7 @@ void Node::sweep(Clock::time_point now, bool sends_kept) {
                 any_left = any_left || it.users() == 0;
             });
         tidy_up(now);
-        // In a shortage, further attempts would fail, too, one after the other and for ever.
+        // In a shortage, one attempt is enough. Others would fail, too, one after the other and for ever.
         again = sends_kept && (first || !had_shortage_) && repeat_releases(now);
     }
 }
@@ -202,7 +206,8 @@ bool Node::are_current() const noexcept {
     return std::ranges::all_of(links_, &Link::is_current);
 }
 
-/// Drops the connections that are over. If there is no current one, an empty draining one is current again.
+/// Drops the connections that are over, and sets had_shortage_. If there is no current one, an empty draining
+/// one is current again.
 void Node::tidy_up(Clock::time_point now) {
     if (are_current()) return;
     if (!current_link())
@@ -218,8 +223,8 @@ void Node::tidy_up(Clock::time_point now) {
 }
 
 /// Sends the kept releases again on the current connection. If there is none, begins one. Later SETs of this
-/// group use it, too, so they arrive behind the releases. Returns true if the connection has broken now.
-/// has_replaced() gives the releases to the servers that have replaced this one in a Cluster.
+/// group use it, too, so they arrive behind the releases. Returns true if the connection has broken now. If
+/// others have replaced this server in its Cluster, has_replaced() gives the releases to them instead.
 bool Node::repeat_releases(Clock::time_point now) {
     auto& kept = config_.server->kept();
     if (kept.none()) return false;
@@ -272,9 +277,9 @@ void Node::drop_former() {
 }
 
 /// If the server has failed, and others have replaced it in its Cluster, breaks all connections. It may
-/// be frozen, so it would not say so. has_replaced() has given its kept releases to the others.
+/// be frozen, and then it answers no MOVED. has_replaced() has given its kept releases to the others.
 void Node::leave_former_server(Clock::time_point now) {
-    if (links_.empty() || config_.server->health(now).trusted) return;
+    if (links_.empty() || trusted(now)) return;
     if (!config_.cluster->has_replaced(config_)) return;
     for (const auto& it : links_) it->fail(Errc::connection_failed, "the Cluster has replaced the server");
     sweep(now);

@@ -1,10 +1,10 @@
 // The connections of one group to one node (Link). If the node is a Redis Cluster, there is an object for
 // each of its servers (NodeGroup).
 //
-// A round calls refresh() when it begins. For each connection that it joins, it calls drop_former(),
-// could_overtake() and join(), also inside on_progress() (link.hpp). Then it calls the functions of the Link
-// until it leaves the Link. The thread that leads the Lane of the group, or its event loop, calls the other
-// functions:
+// A round calls refresh() when it begins, for the node or server that it would ask then. For each connection
+// that it joins, it calls drop_former(), could_overtake() and join(), also inside on_progress() (link.hpp).
+// Then it calls the functions of the Link until it leaves the Link. The thread that leads the Lane of the
+// group, or its event loop, calls the other functions:
 //
 //     when                                         | functions
 //     ---------------------------------------------+-----------------------------------------------------
@@ -12,7 +12,8 @@
 //     a round chooses a server of the Cluster      | binding_command_of(), trusted()
 //     in each pass, after the rounds were          | write_collected(), append_poll_entries(), then
 //     continued                                    | take_ready() for each connection that is ready
-//     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of the last two
+//     a private lane (lane.hpp) lacks one reply    | blocking_receive() in place of the last two;
+//                                                  | write_collected() follows at the end of the round
 //     a round has ended                            | add_late_replies()
 //     the leading thread stops leading             | write_all(), lacks_connection()
 //     in the background, in each pass of a loop    | check_silence()
@@ -20,8 +21,9 @@
 //     at the end of the group                      | append_unfinished(), leave_forgotten(),
 //                                                  | close_connections()
 //
-// If write_collected() or take_ready() throws std::bad_alloc, its next call does the rest. If check_silence()
-// does, its next call or that of write_collected() does the rest, but its result may be lost.
+// A function that is not noexcept may throw std::bad_alloc. Nothing is lost then: the next call of
+// write_collected() or take_ready() does the rest. Only the result of check_silence() may be lost, and join()
+// has joined no connection.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -42,8 +44,9 @@
 
 namespace redlock {
 
-/// The limit of the draining connections to a node: of one group and, less strictly, of all groups together
-/// (Node::limit_draining()). Without it, a silent node could take all descriptors of the process.
+/// The limit of the draining connections to a node: of one group and, less strictly, of all groups together.
+/// When more of them drain, Node::limit_draining() soon breaks one. Without it, a silent node could take all
+/// descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// The connection over which a round asks a node.
@@ -98,22 +101,27 @@ public:
     /// because it is no clean-up.
     bool could_overtake(const Command& command) const noexcept;
     /// Returns the connection over which a round sends this command; connection_choice.hpp has the table of
-    /// choices. Requires that could_overtake() is false. The user must leave the connection. If `needed` is
-    /// true, the outcome of the round depends on this node, so it is asked even if it is not trusted.
+    /// choices. It may be broken already. Requires that could_overtake() is false. The user must leave the
+    /// connection. If `needed` is true, the outcome of the round depends on this node, so it is asked even if
+    /// it is not trusted.
     JoinedLink join(const Command& command, Clock::time_point now, bool needed);
     /// `owing`: only the connections on which a clean-up (cleans_up()) of a round that is over is pending.
     enum class Polled : bool { all, owing };
-    /// Appends an entry for each of these connections that is not broken.
+    /// Appends an entry for each connection that is not broken, and that `polled` names.
     void append_poll_entries(std::vector<PollEntry>& entries, Polled polled) const;
-    /// Reads from the connection with this descriptor, and lets its users continue.
+    /// Connects, writes and reads on the connections with this descriptor, and lets their users continue.
+    /// Several can have it: that of a Resolution which they share.
     void take_ready(int fd, Clock::time_point now);
     /// Waits until the server sends something on this connection, and reads it; see Connection. Returns the
-    /// present instant, read after the wait.
+    /// present instant, read after the wait. If the connection breaks, its users have left it then, and
+    /// `link` may not exist any more.
     Clock::time_point blocking_receive(Link& link);
     /// Writes the collected commands that must be written now, or all of them. Returns when to call the
-    /// function again at the latest. Drops the connections that are over, and sends kept releases again.
+    /// function again at the latest. Drops the connections that are over, and sends kept releases again. (If
+    /// a kept release may only be sent later, the next pass of any group or the end of the nodes sends it.)
     Clock::time_point write_collected(Clock::time_point now, bool all = false);
-    /// Writes all collected commands. Returns what is left to do for the releases on the connections.
+    /// Writes all collected commands. Returns what is left to do for the releases on the connections. It is
+    /// `unsent` if kept releases, or commands of rounds that continue, were collected meanwhile.
     Rest write_all(Clock::time_point now);
     /// Calls Link::check_silence() for each connection. The releases that are given up are sent again on
     /// another connection. Returns true if there were any.
@@ -123,7 +131,8 @@ public:
     void give_up_unwritten(Clock::time_point now);
     /// Adds the commands without a requester (LateReplies::add() passes over the others).
     void add_late_replies(detail::LateReplies& late) const;
-    /// Returns true if this process had a shortage when it made the connection, such as one of descriptors.
+    /// Returns true if no connection is ready, and if the one that was dropped last was broken by a shortage
+    /// of this process, such as one of descriptors.
     bool lacks_connection() const noexcept;
 
     /// Ends collecting, and appends the connections with unsent bytes, or with a clean-up without a reply.

@@ -108,7 +108,7 @@ public:
     /// Returns true if the connection leads to another server than learn_master() has learned last.
     bool is_former(const Connection& connection) noexcept;
 
-    // ---- The draining connections of all groups. They count themselves.
+    // ---- The draining connections of all groups. Each counts itself until it is used again or destroyed.
 
     std::atomic<std::size_t>& draining() noexcept { return draining_; }
 

@@ -32,7 +32,8 @@ struct ConnectionSituation {
     bool follows_draining = false;
     /// The state of the current connection. One that is made slowly has been in the making for an eighth of
     /// node_timeout. An overdue one has been in the making for max_connecting, or leads to a server that may
-    /// be a former master. An outdated one may lead there, too, but was ready and awaits no reply.
+    /// be a former master. An outdated one may lead there, too, but was ready and awaits no reply. So no
+    /// other command than a clean-up must follow a command on an overdue or outdated one.
     enum class Current : std::uint8_t {
         none,
         in_the_making,

@@ -30,8 +30,8 @@
 //                                    | on a current one)
 //                                    | on one of too many draining connections, or on a ready one that has
 //                                    | drained for a minute and for the ttl of each SET on it → dropped
-//     here                           | sent again, by the next Node object that writes or reads → late (if it
-//                                    | was refused with TRYAGAIN, as a release for each of its resources)
+//     here                           | sent again, by the next Node object that calls Node::sweep() → late (if
+//                                    | it was refused with TRYAGAIN, as a release for each of its resources)
 //                                    | its server serves no hash slot of the Cluster any more → the
 //                                    | KeptReleases of the server that serves the hash slot now
 //                                    | one of too many, sent too often, or no memory for it → dropped
@@ -62,7 +62,8 @@ public:
 
     /// Keeps the releases of a connection that are to be repeated. `may_try_at_once` is true if the server is
     /// not to blame for the end of the connection: it has answered on it, this client had a shortage, or
-    /// another server is to get them. It is also true if the connection has not ended, but is silent.
+    /// another server is to get them. It is also true if the connection is silent, because another one may
+    /// reach the server.
     ///
     /// If the server has refused a release for now, on a connection that is in order, no release of the
     /// server is sent again before `not_before`, because the server would probably refuse it again.

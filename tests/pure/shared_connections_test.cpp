@@ -350,6 +350,23 @@ TEST_F(ObservedSharedConnections, ReportTheirWrites) {
     EXPECT_THAT(writes, ElementsAre(Pair(1U, 0ns), Pair(2U, waited)));
 }
 
+// The full buffer is written at once. The last command comes later, and is the first of the next write.
+TEST_F(ObservedSharedConnections, CollectAnewAfterAFullBuffer) {
+    connect();
+    writes.clear();
+    network.server(0).paused = true;
+    for (std::size_t i = 0; i <= detail::max_collected_commands; ++i)
+        release_on_first("r" + std::to_string(i));
+    network.pass(20ms);
+    release_on_first("last");
+    network.pass(detail::max_collecting);
+    write();
+    network.resume(0);
+    run();
+    EXPECT_THAT(writes, ElementsAre(Pair(1U, 0ns), Pair(detail::max_collected_commands + 1,
+                                                        Clock::duration{detail::max_collecting})));
+}
+
 TEST_F(ObservedSharedConnections, EndWithoutACauseWhenTheyHaveDrained) {
     connect();
     auto& server = network.server(1);
