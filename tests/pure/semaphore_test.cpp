@@ -76,13 +76,6 @@ TEST_P(Semaphores, WithOneSlotBehaveLikeALock) {
                                             "expire #1 in 10000 ms", "delete #1"));
 }
 
-TEST_P(Semaphores, DoNotExcludeALockOfTheSameName) {
-    auto one = semaphore(1);
-    auto lock = world.lock("jobs", no_retry());
-    EXPECT_THAT(one.acquire(), Succeeds());
-    EXPECT_THAT(lock.acquire(), Succeeds());
-}
-
 // It sends a SET that is refused, its release, and one query of all slots. It does not try the other slots.
 TEST_P(Semaphores, QueryAllSlotsBeforeTheyTryThem) {
     ASSERT_EQ(hold_all(50), 50U);
@@ -194,20 +187,6 @@ TEST_P(Semaphores, HaveFencingTokensForEachSlot) {
         EXPECT_GT(it.fencing_token(), last);
         last = it.fencing_token();
     }
-}
-
-TEST_P(Semaphores, ReleaseTheirSlotWhenDestroyed) {
-    {
-        auto it = semaphore(1);
-        ASSERT_THAT(it.acquire(), Succeeds());
-        auto moved = std::move(it);
-        EXPECT_TRUE(moved.valid());
-        EXPECT_FALSE(it.valid());
-        EXPECT_EQ(it.slot(), 0U);
-        EXPECT_EQ(it.resource(), "");
-        EXPECT_THAT(it.acquire(), FailsWith(std::make_error_code(std::errc::invalid_argument)));
-    }
-    EXPECT_EQ(hold_all(1), 1U);
 }
 
 TEST_P(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
