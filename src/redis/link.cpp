@@ -229,7 +229,8 @@ bool Link::check_silence(Clock::time_point now) {
 
 bool Link::leave_forgotten(Clock::time_point now) {
     const bool is_mute = !was_ready() && now - since() >= detail::max_connecting;
-    if (!is_mute && rest() != Rest::unconfirmed) return false;
+    if (!is_mute && rest() != Rest::unconfirmed && !is_newly_silent(now)) return false;
+    if (is_mute) pending().undo_repeat_count();
     start_draining(now);
     return give_up_releases();
 }

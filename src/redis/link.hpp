@@ -128,9 +128,9 @@ public:
     /// before, go to Server::kept(). Does nothing in the state silent, and if the connection was never ready.
     /// Returns true if releases were given up. The connection may break.
     bool check_silence(Clock::time_point now);
-    /// If a device on the way may have forgotten the connection (Rest::unconfirmed), or if it did not get
-    /// ready within max_connecting, drains and calls give_up_releases(). Returns true if releases were given
-    /// up.
+    /// If a device on the way may have forgotten the connection (Rest::unconfirmed), if check_silence() would
+    /// act on it, or if it did not get ready within max_connecting, drains and calls give_up_releases().
+    /// Returns true if releases were given up.
     bool leave_forgotten(Clock::time_point now);
     /// Sends the kept releases again on this connection (KeptReleases::send_again()). It may break.
     void send_kept(bool answers, Clock::time_point now);

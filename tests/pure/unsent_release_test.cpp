@@ -309,6 +309,17 @@ TEST_F(ReleaseWithoutAReply, IsSentOnANewConnectionByTheDestructorOfTheNodes) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// B1. No background task looks at a connection that was in use a moment before the release.
+TEST_F(ReleaseWithoutAReply, IsSentByTheDestructorOfTheNodesAfterANodeTimeout) {
+    auto it = held();
+    for_each_server([](auto& server) { server.forget_connections(); });
+    it.unlock();
+    network.pass(2 * node_timeout);
+    EXPECT_EQ(keys(), 3U);
+    nodes.reset();
+    EXPECT_EQ(keys(), 0U);
+}
+
 // A proxy accepts connections while its server is away, and passes only later ones on to it.
 TEST_F(ReleaseWithoutAReply, IsSentByTheDestructorOfTheNodesIfItsConnectionNeverGetsReady) {
     auto it = held();
@@ -323,6 +334,27 @@ TEST_F(ReleaseWithoutAReply, IsSentByTheDestructorOfTheNodesIfItsConnectionNever
     });
     EXPECT_EQ(keys(), 3U);
     EXPECT_LE(time_taken(network, [&] { nodes.reset(); }), node_timeout + 1ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
+// Its first connection has broken, so this release was sent again already.
+TEST_F(ReleaseWithoutAReply, IsSentByTheDestructorOfTheNodesIfItsSecondConnectionNeverGetsReady) {
+    auto it = held();
+    for_each_server([](auto& server) { server.paused = true; });
+    it.unlock();
+    for_each_server([this](auto& server) {
+        server.cut_off = true;
+        server.close_connections(clock.now());
+        server.paused = false;
+    });
+    (void)lock("another").try_acquire();
+    network.pass(2s);
+    for_each_server([](auto& server) {
+        server.forget_connections();
+        server.cut_off = false;
+    });
+    EXPECT_EQ(keys(), 3U);
+    nodes.reset();
     EXPECT_EQ(keys(), 0U);
 }
 
