@@ -9,6 +9,8 @@
 
 namespace redlock {
 
+using namespace std::chrono_literals;
+
 // ---- Health
 
 Server::Health Server::health(Clock::time_point now) noexcept {
@@ -100,6 +102,8 @@ void Server::leave_address(const Connection& connection) noexcept {
     if ((connection.was_ready() && !is_replica) || connection.has_shortage()) return;
     std::shared_ptr<Resolution> old;  // destroyed without the mutex
     const std::lock_guard guard{mutex_};
+    if (is_replica && connection.since() < next_look_up_) return;
+    if (is_replica) next_look_up_ = connection.since() + 1s;
     first_address_ = connection.next_address();
     if (resolution_ && resolution_->done()) resolution_.swap(old);
 }

@@ -98,9 +98,9 @@ public:
     /// Returns the addresses for a new connection: those that were found last. If Sentinels name the server,
     /// they are queried for each connection. Connections that are begun during a query share it.
     Addresses addresses(const NodeConfig& config);
-    /// If the connection never got ready, and not because of a shortage of this process, or if it has led to
-    /// a replica, its address may be dead or outdated. Then the next one begins with another address, and
-    /// first resolves the name of the host again.
+    /// If the connection never got ready, and not in a shortage of this process, or if it has led to a
+    /// replica, its address may be dead or outdated. Then the next one begins with another address, and first
+    /// resolves the name of the host again. A replica that stays one causes this once a second at most.
     void leave_address(const Connection& connection) noexcept;
     /// If the last query of the Sentinels is over, learns which server they have named. Returns a number that
     /// grows when they name another server than before.
@@ -132,9 +132,10 @@ private:
     // Guarded by mutex_.
     detail::NodeHealth health_{};
     std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
-    std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
-    std::string named_{};            // bytes of the address that the Sentinels have named last
-    std::uint64_t masters_ = 0;      // see learn_master()
+    std::size_t first_address_ = 0;     // the index of the address that the next connection tries first
+    Clock::time_point next_look_up_{};  // see leave_address(), for a replica
+    std::string named_{};               // bytes of the address that the Sentinels have named last
+    std::uint64_t masters_ = 0;         // see learn_master()
     std::vector<NodeEvent> events_{};
 
     KeptReleases kept_{};  // has a mutex of its own

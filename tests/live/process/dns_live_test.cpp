@@ -157,6 +157,20 @@ TEST(AResolvedName, IsLookedUpAgainIfItsServerIsAReplica) {
     EXPECT_EQ(promoted.command({"EXISTS", "resource"}), "1");
 }
 
+TEST(AResolvedName, IsLookedUpOnceASecondIfItsServerStaysAReplica) {
+    const RedisServer server;
+    set_addresses("name.test", {"127.0.0.1"});
+    RedisNodes nodes{{at("name.test", server)}, {.node_timeout = 2s}};
+    Lock lock{nodes, "resource"};
+    EXPECT_THAT(lock.acquire_for(10s), Succeeds());
+    const auto before = lookups_of("name.test");
+    const auto start = boot_clock().now();
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(lock.try_acquire());
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(boot_clock().now() - start).count();
+    EXPECT_LE(lookups_of("name.test") - before, static_cast<std::size_t>(seconds) + 1);
+}
+
 /// One node with a name, and two healthy servers.
 class AHostNameAmongThree : public InEachRound {
 protected:
