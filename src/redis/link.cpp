@@ -224,7 +224,8 @@ bool Link::check_silence(Clock::time_point now) {
                        network_.entropy());
         start_draining(written);
     }
-    return is_newly_silent(now) && give_up_releases();
+    // The releases that a round still awaits are given up when it leaves them.
+    return is_newly_silent(now) && !pending().requester() && give_up_releases();
 }
 
 bool Link::leave_forgotten(Clock::time_point now) {

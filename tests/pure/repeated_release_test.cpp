@@ -184,6 +184,24 @@ TEST_F(RepeatedRelease, OfAServerThatRefusesConnectionsIsSentWhenItAcceptsThem) 
     expect_to_be_sent_by_rounds();
 }
 
+// Its connection is found to be silent before its round gives it up.
+TEST_F(RepeatedRelease, IsSentAgainIfItsRoundIsOverAfterItsConnection) {
+    const auto check_silence = [this] {
+        network.pass(60ms);
+        (void)group.check_silence(network.clock().now());
+    };
+    acquire_and_settle();
+    server.forget_connections();
+    const auto& round = release("r", "A");
+    (void)group.write_collected(network.clock().now());
+    check_silence();
+    run();
+    EXPECT_EQ(round.tally()[1].cause, Errc::timed_out);
+    check_silence();
+    run_for(10ms);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // Otherwise the SET could be refused because of our own old key.
 TEST_F(RepeatedRelease, PrecedesTheNextSetOfItsResource) {
     release_at_silent_server();
