@@ -57,7 +57,7 @@ public:
         ++group_.rounds_;
     }
     ~RoundOfTask() override {
-        if (--group_.rounds_ == 0) group_.idle_since_ = group_.now();
+        if (--group_.rounds_ == 0) group_.has_to_write_ = true;
         group_.wake();
     }
 
@@ -134,10 +134,12 @@ void LoopGroup::proceed() {
             if (now() >= it.until) it.ready = true;
         take_ready();
         (void)group_.check_silence(now());
+        if (rounds_ == 0 && has_to_write_) idle_since_ = now();
         if (rounds_ == 0 && now() >= idle_since_ + longest_ttl_)
             group_.give_up_unwritten(now());
         else
             until = group_.write_collected(now());
+        if (rounds_ == 0) has_to_write_ = has_to_write_ && until != Clock::never();
         until = std::min(until, find_connections_to_watch());
         network_.watches().watch(watched_);
         for (const auto& it : watched_) until = std::min(until, it.until);
@@ -152,9 +154,9 @@ void LoopGroup::proceed() {
 ///     the release            | until               | because
 ///     -----------------------+---------------------+-----------------------------------------------------
 ///     is not written (whole) | the longest ttl     | by then its keys have expired. If it is one of a thread
-///                            | after the rounds    | or of another loop, they send it then (KeptReleases).
+///                            | after idle_since_   | or of another loop, they send it then (KeptReleases).
 ///     is written             | node_timeout after  | by then proceed() has called check_silence(), and
-///                            | the rounds          | the next round reads what comes later
+///                            | idle_since_         | the next round reads what comes later
 ///
 /// Returns the instant at which the first of these limits ends.
 Clock::time_point LoopGroup::find_connections_to_watch() {

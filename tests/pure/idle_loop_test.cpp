@@ -174,6 +174,36 @@ TEST_F(IdleLoop, SendsAReleaseOnANewConnectionIfItsOwnIsForgotten) {
     EXPECT_EQ(network.server(2).connections(), 2U);
 }
 
+// The connection is found to be silent before the round of the release has given up its node.
+TEST_F(IdleLoop, SendsAReleaseOnANewConnectionIfTheProgramWorksWhenTheReplyIsDue) {
+    acquire();
+    network.pass(1s);
+    network.server(2).forget_connections();
+    lock.release(report());
+    (void)loop.run_once(now());
+    network.pass(node_timeout + 1ms);
+    run();
+    EXPECT_EQ(holder(2), "(nil)");
+}
+
+// The second release is collected. The handler of the program works on, so it is written late.
+TEST_F(IdleLoop, SendsAReleaseThatWasWrittenLateOnANewConnection) {
+    std::optional<AsyncLock> first{std::in_place, *of_loop, "first", LockOptions{.ttl = ttl}};
+    std::optional<AsyncLock> second{std::in_place, *of_loop, "second", LockOptions{.ttl = ttl}};
+    for (auto* const it : {&*first, &*second})
+        EXPECT_TRUE(end_of([it](Completion done) { it->try_acquire(std::move(done)); }));
+    run();
+    network.server(2).forget_connections();
+    for (auto* const it : {&first, &second}) {
+        it->reset();
+        loop.run_once(now());
+    }
+    network.pass(5ms);
+    run();
+    EXPECT_EQ(network.text_at(2, "first"), "");
+    EXPECT_EQ(network.text_at(2, "second"), "");
+}
+
 // ---- The end of a loop whose releases are not sent yet
 
 /// A second loop, with nodes of its own.
