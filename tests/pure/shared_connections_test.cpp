@@ -297,6 +297,19 @@ TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
     EXPECT_EQ(second_server.connections(), 1u);
 }
 
+TEST_F(SharedConnections, AreUsedAgainIfTheirRepliesHaveComeBetweenTheRounds) {
+    begin(Verb::query, "r", "A");
+    run();
+    second_server.paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    network.resume(1);
+    network.pass(2s);
+    begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(second_server.connections(), 1U);
+}
+
 TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
     second_server.paused = true;
     acquire("r", "A");
