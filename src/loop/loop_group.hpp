@@ -97,8 +97,8 @@ private:
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};
     std::size_t rounds_ = 0;                   // rounds that are under way
-    bool has_to_write_ = false;                // what the last rounds have collected, if there are none
-    Clock::time_point idle_since_{};           // if there are none: when their commands were written
+    bool has_to_write_ = false;                // if there are none: the last ones may have collected commands
+    Clock::time_point idle_since_{};           // then: when these commands were written
     std::chrono::milliseconds longest_ttl_{};  // of all rounds so far
     std::vector<PollEntry> watched_{};         // keeps its memory
 };
